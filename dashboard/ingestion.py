@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from access.ingestions.outcomes import job_run, with_others
+from access.ingestions.outcomes import job_run, published_together
 from dashboard.formatting import size
 from dashboard.timeline import Step, timeline
 from functions.adapters.all import Adapters
@@ -83,13 +83,13 @@ def facts(told: Account) -> dict[str, tuple[str, ...]]:
         "by": one.change.by if one.change else "",
         "files": tuple(f"{part.key} for {part.table}" for part in one.parts),
         "landed": moment(landed.landed_at),
-        "contract": _at(one.terms.contract_key, one.terms.contract_version),
+        "contract": _key_and_version(one.terms.contract_key, one.terms.contract_version),
         "channel": one.terms.channel,
         "branch": _branch(one),
         "branched from": one.base_hash,
         "audited at": one.audited_hash,
         "merge commit": one.merge_hash,
-        "published": with_others(one),
+        "published": published_together(one),
         "job run": job_run(one),
         "attempt": f"{one.attempt}" if one.attempt > 1 else "",
         "duplicate of": one.audit.duplicate_of,
@@ -159,7 +159,7 @@ def rows(checks: tuple[CheckResult, ...]) -> list[dict[str, Any]]:
     ]
 
 
-def _at(key: str, version: str) -> str:
+def _key_and_version(key: str, version: str) -> str:
     return f"{key} (version {version})" if version else key
 
 

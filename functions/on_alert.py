@@ -63,7 +63,7 @@ def notify(channels: AlertChannels, body: str) -> None:
         original, about=original.about or body, token=original.token if channels.has_buttons else ""
     )
     if queued.to_topic and channels.topic:
-        _once(channels, without_buttons(alert), "topic", channels.topic.post)
+        _post_once(channels, without_buttons(alert), "topic", channels.topic.post)
     elif not queued.to_topic and channels.slack:
         _show(channels.threads, channels.slack, queued.channel, alert)
     elif not queued.to_topic:
@@ -123,7 +123,9 @@ def _one_of_many(thread: Thread) -> str:
     return first if first in open_ else min(open_, default="")
 
 
-def _once(channels: AlertChannels, alert: Alert, name: str, post: Callable[[Alert], None]) -> None:
+def _post_once(
+    channels: AlertChannels, alert: Alert, name: str, post: Callable[[Alert], None]
+) -> None:
     subject, about = f"{name} {_subject(alert)}", alert.about
     if not _is_old(channels.threads.known(subject), alert):
         post(alert)

@@ -14,7 +14,7 @@ from functions.adapters.secrets import Secret, secret
 from functions.adapters.sqs import DeadLetter, DeadLetters, QueuedAlert
 from functions.health.conformance.trial import tried
 from functions.health.model import Check, Finding, carry_out
-from functions.health.nessie_checks import PUBLISHER, NessieProbe, of_role
+from functions.health.nessie_checks import PUBLISHER, NessieProbe, role_check
 from functions.model import queueing
 from functions.model.ingestion import IN_FLIGHT, NOT_STARTED, Ingestion
 from functions.notifications.alert_text import unreadable_event
@@ -250,4 +250,4 @@ def _publisher(settings: Settings) -> Check:
     vault = boto3.client("secretsmanager", config=CONFIG)
     token = partial(secret, vault, settings.nessie_token_secret)
     probe = NessieProbe(settings.nessie_uri)
-    return of_role(PUBLISHER, token, probe, lambda: datetime.now(UTC))
+    return role_check(PUBLISHER, token, probe, lambda: datetime.now(UTC))

@@ -18,7 +18,7 @@ _ROOT = Path(__file__).resolve().parents[1]
 ENVIRONMENT = ".venv-ministack"
 
 
-def of_local_stack(root: Path = _ROOT) -> str:
+def local_stack_python(root: Path = _ROOT) -> str:
     """Return the version of the Python that runs functions here: 3.13, or else 3.11."""
     of_lambda = root / ENVIRONMENT / "lib" / f"python{LAMBDA_PYTHON}"
     return LAMBDA_PYTHON if of_lambda.is_dir() else PYTHON
@@ -29,7 +29,7 @@ def interpreter(version: str) -> str:
     if version == PYTHON:
         return sys.executable
     found = _ROOT / ENVIRONMENT / "bin" / "python"
-    return str(found) if version == of_local_stack() and found.exists() else ""
+    return str(found) if version == local_stack_python() and found.exists() else ""
 
 
 def make(environment: Path) -> str:

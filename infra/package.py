@@ -107,11 +107,13 @@ def build(
     libraries = _built(wanted, into, tell)
     is_lambda = (version, wheels) == (LAMBDA_PYTHON, _PLATFORM)
     zipped = into / ("lambda.zip" if is_lambda else f"lambda-{version}-{wheels}.zip")
-    _once(zipped, _inputs(root, _LAMBDA_CODE, libraries), partial(_lambda_zip, root, libraries))
+    _make_once(
+        zipped, _inputs(root, _LAMBDA_CODE, libraries), partial(_lambda_zip, root, libraries)
+    )
     job_files = _job_files(root, into / "job", libraries)
     package = Package(zipped, (*job_files, job_libraries(root, into, processors, tell)))
     release = package.job_release.encode()  # which serverless.yml reads
-    _once(into / "job-release.txt", _digest(release), partial(_write, release))
+    _make_once(into / "job-release.txt", _digest(release), partial(_write, release))
     return package
 
 
@@ -128,7 +130,7 @@ def build_here(
         known = ", ".join(" on ".join(each) for each in PLATFORMS)
         message = f"the local stack does not run on {' on '.join(machine)}\nIt runs on: {known}"
         raise LakegateError("UNSUPPORTED", message)
-    return build(root, tell, lambda_python.of_local_stack(), wheels=PLATFORMS[machine])
+    return build(root, tell, lambda_python.local_stack_python(), wheels=PLATFORMS[machine])
 
 
 def architecture(chosen: Mapping[str, str]) -> str:
@@ -138,7 +140,7 @@ def architecture(chosen: Mapping[str, str]) -> str:
 
 def lambda_requirements(root: Path) -> str:
     """Return the requirements of what the Lambdas' zip has."""
-    return _without(LEFT_OUT, (root / "requirements.txt").read_text())
+    return _drop_packages(LEFT_OUT, (root / "requirements.txt").read_text())
 
 
 def job_requirements(root: Path) -> str:
@@ -167,10 +169,10 @@ def job_libraries(root: Path, into: Path, processors: str, tell: Callable[[str],
 def _job_files(root: Path, into: Path, libraries: Path) -> tuple[Path, ...]:
     """Return the job's entry point, its packages, and the jar that EMR's Spark does not load."""
     main, packages, avro = (into / name for name in (MAIN, PACKAGES, AVRO))
-    _once(packages, _inputs(root, _JOB_CODE, libraries), partial(_job_zip, root, libraries))
+    _make_once(packages, _inputs(root, _JOB_CODE, libraries), partial(_job_zip, root, libraries))
     for out, source in ((main, root / "spark_jobs" / "main.py"), (avro, cached(AVRO_JAR))):
         content = source.read_bytes()
-        _once(out, _digest(content), partial(_write, content))
+        _make_once(out, _digest(content), partial(_write, content))
     return main, packages, avro
 
 
@@ -195,7 +197,7 @@ def _built(wanted: _Libraries, into: Path, tell: Callable[[str], None]) -> Path:
     return made
 
 
-def _without(names: Collection[str], requirements: str) -> str:
+def _drop_packages(names: Collection[str], requirements: str) -> str:
     """Return a requirements file's text without these packages and their hashes."""
     return "".join(block for block in _blocks(requirements) if _name(block) not in names)
 
@@ -273,7 +275,7 @@ def _inputs(root: Path, packages: Iterable[str], libraries: Path) -> str:
     return _digest(libraries.parent.name.encode(), *inputs)
 
 
-def _once(out: Path, inputs: str, make: Callable[[Path], None]) -> None:
+def _make_once(out: Path, inputs: str, make: Callable[[Path], None]) -> None:
     """Make a file unless it was made of these inputs; it appears only when it is complete."""
     note = out.with_name(f"{out.name}.inputs")
     if out.exists() and note.exists() and note.read_text() == inputs:

@@ -94,20 +94,20 @@ def ministack_environment(root: Path) -> Environment:
     Its Python runs the functions, so it is Lambda's if possible.
     """
     make_it = ".venv/bin/python -m infra.lambda_python .venv-ministack"
-    return _of_wheels(root, "ministack", make_it, versions.LAMBDA_PYTHON.encode())
+    return _wheel_venv(root, "ministack", make_it, versions.LAMBDA_PYTHON.encode())
 
 
 def deploy_environment(root: Path) -> Environment:
     """Return the environment of the deploy tools: sam, cfn-lint, pip-audit, node with osls."""
     python = shlex.quote(sys.executable)
-    wheels = _of_wheels(root, "deploy", f"{python} -m venv --clear --without-pip .venv-deploy")
+    wheels = _wheel_venv(root, "deploy", f"{python} -m venv --clear --without-pip .venv-deploy")
     # No script of a package may run when it is installed.
     npm = ".venv-deploy/bin/npm ci --ignore-scripts --no-audit --no-fund --loglevel=error"
     inputs = (*wheels.inputs, *_contents(root, "package.json", "package-lock.json"))
     return Environment(wheels.path, inputs, (*wheels.steps, npm))
 
 
-def _of_wheels(root: Path, name: str, first: str, *inputs: bytes) -> Environment:
+def _wheel_venv(root: Path, name: str, first: str, *inputs: bytes) -> Environment:
     """Return the environment `.venv-<name>` of `requirements/<name>.txt`, without any build.
 
     The command `first` makes it, empty.

@@ -149,7 +149,7 @@ def entries(
             yield Entry(table, file, same, published, again)
 
 
-def of_run(ingestion: str, attempt: int, table: str, source_uri: str) -> dict[str, str | int]:
+def run_values(ingestion: str, attempt: int, table: str, source_uri: str) -> dict[str, str | int]:
     """Return the values that all rows of a run share, without `run_ts` (its start)."""
     return {
         "run_id": run_id(ingestion, attempt),
@@ -166,7 +166,7 @@ def results(report: AuditReport) -> Iterator[dict[str, str | int | float | None]
     The check of the first row is called `run`. It exists even if no check could run.
     """
     same: dict[str, str | int | float | None] = {
-        **of_run(report.ingestion, report.attempt, report.table, report.source.uri),
+        **run_values(report.ingestion, report.attempt, report.table, report.source.uri),
         "source_version": report.source.version,
         "source_etag": report.source.etag,
         "contract_version": report.contract_version,
@@ -186,10 +186,10 @@ def results(report: AuditReport) -> Iterator[dict[str, str | int | float | None]
         "message": report.reason.message if report.reason else "",
     }
     for check in report.checks:
-        yield {**same, **_of_check(check)}
+        yield {**same, **_check_row(check)}
 
 
-def _of_check(check: CheckResult) -> dict[str, str | int | float | None]:
+def _check_row(check: CheckResult) -> dict[str, str | int | float | None]:
     return {
         "check_id": check.id,
         "metric": check.metric,

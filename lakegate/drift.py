@@ -88,7 +88,7 @@ class Baselines:
 
     def adding(self, report: AuditReport) -> "Baselines":
         """Return the baselines with the measures of a published run."""
-        new = {key: self._of(key).adding(value) for key, _, value in _measured(report)}
+        new = {key: self._known(key).adding(value) for key, _, value in _measured(report)}
         return replace(self, series={**self.series, **new})
 
     def accepting(self, report: AuditReport, by: str, reason: str, at: str) -> "Baselines":
@@ -101,7 +101,7 @@ class Baselines:
             message = f"no check of drift found ingestion {report.ingestion} unusual"
             raise LakegateError("NOTHING_TO_ACCEPT", message)
         accepted = Acceptance(report.ingestion, report.started_at, by, reason, at)
-        new = {key: self._of(key).restarting(value, accepted) for key, _, value in unusual}
+        new = {key: self._known(key).restarting(value, accepted) for key, _, value in unusual}
         return replace(self, series={**self.series, **new})
 
     def accepted(self, ingestion: str) -> Acceptance | None:
@@ -109,7 +109,7 @@ class Baselines:
         found = (each.accepted for each in self.series.values() if each.accepted)
         return next((each for each in found if each.ingestion == ingestion), None)
 
-    def _of(self, key: str) -> Series:
+    def _known(self, key: str) -> Series:
         return self.series.get(key, Series())
 
     def to_json(self) -> str:

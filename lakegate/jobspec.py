@@ -82,7 +82,7 @@ class JobSpec:
         contract = (self.table, self.contract_key, self.contract_version)
         return (*contract, self.limits, self.null_unreadable)
 
-    def of_part(self, part: BatchFile, base_hash: str) -> "JobSpec":
+    def part_spec(self, part: BatchFile, base_hash: str) -> "JobSpec":
         """Return the input for one file of a batch whose branch stands at `base_hash`."""
         return dataclasses.replace(
             self,

@@ -33,10 +33,10 @@ def problems(findings: Mapping[str, Any], versions: Mapping[str, str]) -> Iterat
             " choose another EmrRelease"
         )
     for name in (DRIVER, EXECUTOR):
-        yield from _of_libraries(name, findings.get(name, {}), versions)
+        yield from _library_differences(name, findings.get(name, {}), versions)
 
 
-def _of_libraries(
+def _library_differences(
     name: str, found: Mapping[str, Any], versions: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield how the libraries on a worker differ from those that the job takes along."""

@@ -120,7 +120,7 @@ def _reasons(
     if not node:
         return
     if stated.kind == "transform":
-        yield from _of_transform(node, contract, columns)
+        yield from _column_differences(node, contract, columns)
     elif stated.kind == "condition" or _reads_own_table(node, contract):
         yield from _unknown(node, columns)
 
@@ -152,7 +152,7 @@ def _unknown(node: Mapping[str, Any], columns: Mapping[str, str]) -> Iterator[st
             yield f"names {name}, which is not a column of the contract{near}"
 
 
-def _of_transform(
+def _column_differences(
     node: Mapping[str, Any], contract: Contract, columns: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield the columns of the result that are not the contract's, and those that it lacks."""

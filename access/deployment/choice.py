@@ -56,8 +56,8 @@ class Choice:
             local = stack_file.read(home())
             if running and processes.running(home(), "ministack") is None:
                 raise LakegateError("STACK_DOWN", "the local stack is down: run `lakegate up`")
-            return of_stack(local)
-        return _of_environment()
+            return stack_deployment(local)
+        return _environment_deployment()
 
 
 def find(stage: str | None = None, *, running: bool = True) -> Deployment:
@@ -65,7 +65,7 @@ def find(stage: str | None = None, *, running: bool = True) -> Deployment:
     return Choice.of(stage).open(running=running)
 
 
-def of_stack(local: Stack) -> Deployment:
+def stack_deployment(local: Stack) -> Deployment:
     """Return the local stack, independent of the account and proxy in the user's environment."""
     enter(local.env)
     addresses = {
@@ -94,7 +94,7 @@ def _region() -> str:
     return boto3.session.Session().region_name or os.environ.get("AWS_REGION", "")
 
 
-def _of_environment() -> Deployment:
+def _environment_deployment() -> Deployment:
     settings = Settings.of(os.environ)
     nessie = nessie_address(settings.nessie_uri, os.environ.get("LAKEGATE_NESSIE_FUNCTION", ""))
     addresses = {

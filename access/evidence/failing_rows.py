@@ -173,11 +173,11 @@ def inspection(
             files.extend(evidence.files if evidence is not None else ())
             for result, id_ in own:
                 if id_ not in checks:
-                    found = _of_file(result, single, hidden, question.limit, quarantined)
+                    found = _finding_in_file(result, single, hidden, question.limit, quarantined)
                 elif evidence is None:
                     found = _unread(result, question.limit, hidden, note)
                 else:
-                    found = _of_contract(
+                    found = _finding_on_branch(
                         result, checks[id_], contract, question.limit, hidden, evidence, places
                     )
                 findings.append(found)
@@ -226,7 +226,7 @@ def _asked(report: AuditReport, check: str) -> tuple[CheckResult, ...]:
     return found
 
 
-def _of_file(
+def _finding_in_file(
     result: CheckResult,
     report: AuditReport,
     hidden: Concealment,
@@ -301,7 +301,7 @@ def _unread(result: CheckResult, limit: int, hidden: Concealment, note: str) -> 
     return Finding(result, rows=_samples(result, limit, hidden), notes=(note,))
 
 
-def _of_contract(
+def _finding_on_branch(
     result: CheckResult,
     check: Check,
     contract: Contract,

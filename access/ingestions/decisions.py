@@ -32,7 +32,7 @@ class Subject:
 
 def about(adapters: Adapters, identity: str, despite: str = "") -> Subject:
     """Return what the two ids, or their first characters, name. Raises as `identified` does."""
-    return beside(adapters, identified(adapters.ledger, identity), despite)
+    return subject(adapters, identified(adapters.ledger, identity), despite)
 
 
 def chosen(adapters: Adapters, identities: Sequence[str], cause: str) -> list[Ingestion]:
@@ -68,7 +68,7 @@ def _has_words(ingestion: Ingestion, words: str) -> bool:
     return words.lower() in told.lower()
 
 
-def beside(adapters: Adapters, ingestion: Ingestion, newer: str) -> Subject:
+def subject(adapters: Adapters, ingestion: Ingestion, newer: str) -> Subject:
     """Return what to decide about, beside the newer version with this id; "" for none."""
     return Subject(ingestion, identified(adapters.ledger, newer).id if newer else "")
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from access.ingestions.outcomes import attempt, waits, with_others
+from access.ingestions.outcomes import attempt, published_together, waits
 from access.ingestions.shared_runs import places
 from functions.adapters.all import Adapters
 from functions.adapters.emr import RunState, UnknownRun
@@ -114,7 +114,7 @@ def sentence(item: TrackedIngestion) -> str:
 
 
 def _published(ingestion: Ingestion) -> str:
-    return f"{rows_of(ingestion)} {with_others(ingestion)}".rstrip()
+    return f"{rows_of(ingestion)} {published_together(ingestion)}".rstrip()
 
 
 def _warnings(ingestion: Ingestion) -> str:

@@ -35,14 +35,14 @@ def measures(ledger: Ledger, now: str) -> list[Measure]:
     landed = [each for each in ledger.landed(since, until) if not each.is_member]
     in_flight = [each for each in ledger.unfinished("9999") if each.state in IN_FLIGHT]
     return [
-        *_of_landed(landed),
-        *_of_open([*ledger.open_failures()]),
-        *_of_in_flight(in_flight),
-        *_of_tables(ledger.freshness()),
+        *_landed_measures(landed),
+        *_open_measures([*ledger.open_failures()]),
+        *_in_flight_measures(in_flight),
+        *_table_measures(ledger.freshness()),
     ]
 
 
-def _of_landed(landed: Iterable[IngestionSummary]) -> Iterator[Measure]:
+def _landed_measures(landed: Iterable[IngestionSummary]) -> Iterator[Measure]:
     files: Counter[Labels] = Counter()
     rows: Counter[Labels] = Counter()
     for each in landed:
@@ -54,7 +54,7 @@ def _of_landed(landed: Iterable[IngestionSummary]) -> Iterator[Measure]:
     yield Measure("rows_published", "Rows of those that are published.", rows)
 
 
-def _of_open(failures: Iterable[IngestionSummary]) -> Iterator[Measure]:
+def _open_measures(failures: Iterable[IngestionSummary]) -> Iterator[Measure]:
     """Yield measures of what waits for a decision; the oldest landing comes first."""
     counted: Counter[Labels] = Counter(
         (("table", table), ("state", each.state.value))
@@ -67,7 +67,7 @@ def _of_open(failures: Iterable[IngestionSummary]) -> Iterator[Measure]:
     yield Measure("oldest_waiting_for_decision_timestamp_seconds", about, _oldest(landed))
 
 
-def _of_in_flight(in_flight: Iterable[Ingestion]) -> Iterator[Measure]:
+def _in_flight_measures(in_flight: Iterable[Ingestion]) -> Iterator[Measure]:
     tables = (table for each in in_flight for table in each.tables or ("",))
     counted: Counter[Labels] = Counter((("table", table),) for table in tables)
     yield Measure("in_flight", "Files without a final state.", counted)
@@ -76,7 +76,7 @@ def _of_in_flight(in_flight: Iterable[Ingestion]) -> Iterator[Measure]:
     yield Measure("oldest_in_flight_timestamp_seconds", about, _oldest(landed))
 
 
-def _of_tables(freshness: Freshness) -> Iterator[Measure]:
+def _table_measures(freshness: Freshness) -> Iterator[Measure]:
     """Yield measures of the tables whose contract says how often files must come."""
     late: dict[Labels, float] = {}
     last: dict[Labels, float] = {}

@@ -27,7 +27,7 @@ def state(ingestion: Ingestion) -> str:
 def files_waiting(files: int) -> str:
     """Describe how many files wait for shared runs, those in work included; "" for none.
 
-    SQS knows the number only roughly, and later files count as well: see `before_it` for the place.
+    SQS knows the number only roughly, and later files count as well: `files_before` has the place.
     """
     words = "file waits or is" if files == 1 else "files wait or are"
     return f"about {files:,} {words} in work" if files else ""
@@ -39,7 +39,7 @@ def waits(ingestion: Ingestion, why: str) -> str:
     return f"{what}; {why}" if why else what
 
 
-def before_it(files: int) -> str:
+def files_before(files: int) -> str:
     """Describe how many unfinished files landed earlier than one that waits."""
     return f"{files:,} {'file' if files == 1 else 'files'} before it" if files else "next in line"
 
@@ -64,7 +64,7 @@ def attempt(ingestion: Ingestion) -> str:
     return f"{ingestion.attempt} ({why})" if why else str(ingestion.attempt)
 
 
-def with_others(ingestion: Ingestion) -> str:
+def published_together(ingestion: Ingestion) -> str:
     """Describe the files that were published by the same merge, "" for none."""
     many = len(ingestion.group) - 1
     if many < 1 or ingestion.state is not State.PUBLISHED:

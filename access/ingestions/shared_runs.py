@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from access.ingestions.outcomes import before_it, files_waiting, waits
+from access.ingestions.outcomes import files_before, files_waiting, waits
 from functions.adapters.all import Adapters
 from functions.adapters.emr import JobRun, RunState, UnknownRun
 from functions.model import queueing
@@ -92,5 +92,5 @@ def _in_queue(adapters: Adapters, waiting: Sequence[Ingestion]) -> dict[str, str
     words = load(adapters)
     last = max(each.landed.landed_at for each in waiting)
     due = adapters.ledger.due_landings(last)
-    before = {each.id: before_it(bisect_left(due, each.landed.landed_at)) for each in waiting}
+    before = {each.id: files_before(bisect_left(due, each.landed.landed_at)) for each in waiting}
     return {id_: "; ".join(filter(None, (place, words))) for id_, place in before.items()}

@@ -10,7 +10,7 @@ from lakegate.report import AuditReport
 from lakegate.text import escaped_json
 
 
-def of_ingestion(ingestion: Ingestion) -> dict[str, Any]:
+def ingestion_json(ingestion: Ingestion) -> dict[str, Any]:
     """Return an ingestion as JSON; `state` is its final state or last finished step."""
     decisions, approval = ingestion.decisions, ingestion.decisions.approval
     return {
@@ -60,7 +60,7 @@ def of_ingestion(ingestion: Ingestion) -> dict[str, Any]:
 def with_report(ingestion: Ingestion, report: AuditReport | None) -> dict[str, Any]:
     """Return an ingestion with its last attempt's audit report, null if there is none."""
     document = json.loads(report.to_json()) if report else None
-    return {**of_ingestion(ingestion), "report": document}
+    return {**ingestion_json(ingestion), "report": document}
 
 
 def text(document: Mapping[str, Any] | list[dict[str, Any]]) -> str:

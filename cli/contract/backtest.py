@@ -106,7 +106,7 @@ def _results(found: "Backtest", contract: Contract, file: str) -> Iterator[Resul
         if each.unjudged:
             yield Result(each.name, "not judged", Level.WARNING, each.unjudged)
         elif each.report and each.would_fail:
-            yield from ci_output.of_audit(each.report, contract, file)
+            yield from ci_output.audit_results(each.report, contract, file)
         else:
             yield Result(each.name, "backtest", Level.PASSED, f"{each.recorded} → {each.verdict}")
 

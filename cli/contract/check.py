@@ -40,7 +40,7 @@ def check(
     found = checked_files(paths, limits)
     clashing = clash(found)
     if as_json or as_format is not Format.TEXT:
-        results = ci_output.of_contracts(found, clashing)
+        results = ci_output.contract_results(found, clashing)
         document = json_output.text(_document(found, clashing))
         typer.echo(document if as_json else ci_output.text(results, as_format))
         raise typer.Exit(1 if clashing or any(each.refusal for each in found) else 0)

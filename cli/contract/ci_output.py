@@ -73,15 +73,15 @@ class Result:
     line: int = 1
 
 
-def of_contracts(found: Iterable[Checked], clashing: LakegateError | None) -> list[Result]:
+def contract_results(found: Iterable[Checked], clashing: LakegateError | None) -> list[Result]:
     """Return the problems and hints of contracts, and why they clash; a good one passed."""
-    results = [result for each in found for result in _of_contract(each)]
+    results = [result for each in found for result in _contract_results(each)]
     if clashing:
         results.append(Result("all contracts", clashing.code, Level.ERROR, clashing.message))
     return results
 
 
-def _of_contract(checked: Checked) -> Iterator[Result]:
+def _contract_results(checked: Checked) -> Iterator[Result]:
     file = str(checked.file)
     if checked.contract:
         words = f"{checked.contract.table}, {len(checked.contract.checks)} checks"
@@ -91,7 +91,7 @@ def _of_contract(checked: Checked) -> Iterator[Result]:
             yield Result(file, each.field or "contract", level, each.reason, file, each.line)
 
 
-def of_audit(report: AuditReport, contract: Contract, file: str) -> list[Result]:
+def audit_results(report: AuditReport, contract: Contract, file: str) -> list[Result]:
     """Return the result of each check of a local file, at the check's line of its contract.
 
     Columns that the file lacks are one result: the reason names them all.
@@ -100,7 +100,7 @@ def of_audit(report: AuditReport, contract: Contract, file: str) -> list[Result]
     lines |= {column.name: column.line for column in (*contract.nested, *contract.columns)}
     subject, reason = report.source.key, report.reason
     told = [check for check in report.checks if not check.is_told]
-    results = [_of_check(subject, each, lines, file) for each in told]
+    results = [_check_result(subject, each, lines, file) for each in told]
     if not reason or any(result.level is Level.ERROR for result in results):
         return results
     missing = report.wrong_columns.missing if report.wrong_columns else ()
@@ -108,7 +108,7 @@ def of_audit(report: AuditReport, contract: Contract, file: str) -> list[Result]
     return [Result(subject, reason.code, Level.ERROR, reason.message, file, line), *results]
 
 
-def _of_check(subject: str, check: CheckResult, lines: Mapping[str, int], file: str) -> Result:
+def _check_result(subject: str, check: CheckResult, lines: Mapping[str, int], file: str) -> Result:
     unreadable = [row.get("column") or "" for row in check.samples if check.id == READABLE]
     line = _line((check.id, *check.columns, *unreadable), lines)
     rows = "".join(f"\n  {row}" for row in failing_rows.told(check))

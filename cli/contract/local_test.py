@@ -78,7 +78,9 @@ def _audit_local(
     if as_json:
         typer.echo(json_output.text([json.loads(report.to_json()) for report in reports]))
     elif not is_for_people:
-        results = [r for report in reports for r in ci_output.of_audit(report, contract, str(file))]
+        results = [
+            r for report in reports for r in ci_output.audit_results(report, contract, str(file))
+        ]
         typer.echo(ci_output.text(results, as_format))
     return max(_EXIT_CODES[report.verdict] for report in reports)
 

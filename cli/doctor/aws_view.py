@@ -42,7 +42,7 @@ class StackView:
     parameters: Mapping[str, str] = field(default_factory=dict)
     resources: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
-    def of_type(self, type_: str) -> dict[str, str]:
+    def ids_of_type(self, type_: str) -> dict[str, str]:
         """Return the physical ids of the resources of a type, by logical id."""
         return {name: id_ for name, (of, id_) in self.resources.items() if of == type_}
 

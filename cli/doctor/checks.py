@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from access.ingestions.shared_runs import SharedRuns
 from cli.doctor import rules
 from cli.doctor.aws_view import FUNCTION, MAPPING, QUEUE, RULE, AwsView, FunctionView, StackView
-from cli.doctor.rights import of_rights, rights
+from cli.doctor.rights import check_rights, rights
 from cli.doctor.rules import ALLOW
 from functions.health.model import Check, Finding
 from functions.model.budget import Spending
@@ -55,11 +55,11 @@ class DoctorInputs:
 
     def functions(self) -> list[FunctionView]:
         """Return all functions of the stack."""
-        return [self.aws.function(name) for name in self.stack.of_type(FUNCTION).values()]
+        return [self.aws.function(name) for name in self.stack.ids_of_type(FUNCTION).values()]
 
     def states(self, type_: str, look: Callable[[str], str]) -> dict[str, tuple[str, str]]:
         """Return the physical id and the state of each resource of a type, by logical id."""
-        return {name: (id_, look(id_)) for name, id_ in self.stack.of_type(type_).items()}
+        return {name: (id_, look(id_)) for name, id_ in self.stack.ids_of_type(type_).items()}
 
     def environment(self, function: str) -> Mapping[str, str]:
         """Return the variables of the function with a logical id."""
@@ -67,19 +67,19 @@ class DoctorInputs:
 
 
 def _errors(inputs: DoctorInputs) -> list[Finding]:
-    names = inputs.stack.of_type(FUNCTION).values()
-    return rules.of_errors({name: inputs.aws.errors(name, rules.HOURS) for name in names})
+    names = inputs.stack.ids_of_type(FUNCTION).values()
+    return rules.check_errors({name: inputs.aws.errors(name, rules.HOURS) for name in names})
 
 
 def _ages(inputs: DoctorInputs) -> list[Finding]:
-    names = [url.rsplit("/", 1)[-1] for url in inputs.stack.of_type(QUEUE).values()]
+    names = [url.rsplit("/", 1)[-1] for url in inputs.stack.ids_of_type(QUEUE).values()]
     live = [name for name in names if "dead" not in name]
-    return rules.of_ages({name: inputs.aws.oldest(name, rules.HOURS) for name in live})
+    return rules.check_ages({name: inputs.aws.oldest(name, rules.HOURS) for name in live})
 
 
 def _slack(inputs: DoctorInputs) -> Finding:
     secret = inputs.environment("OnAlertLambdaFunction").get("LAKEGATE_SLACK_TOKEN_SECRET", "")
-    return rules.of_slack(secret, is_there=bool(secret) and inputs.aws.has_secret(secret))
+    return rules.check_slack(secret, is_there=bool(secret) and inputs.aws.has_secret(secret))
 
 
 def _buttons(inputs: DoctorInputs) -> Finding:
@@ -89,40 +89,42 @@ def _buttons(inputs: DoctorInputs) -> Finding:
         environment.get(f"LAKEGATE_SLACK_{name}", "") for name in ("USERS", "TOKEN_SECRET")
     )
     refusal = inputs.aws.refusal(inputs.stack.id_of(function)) if secret else ""
-    return rules.of_buttons(users, secret, refusal)
+    return rules.check_buttons(users, secret, refusal)
 
 
 # A new check is one entry here. Without permission for an optional one there is only a warning.
 _CHECKS: Mapping[str, Callable[[DoctorInputs], Iterable[Finding]]] = {
-    "stack": lambda i: [rules.of_stack(i.stack)],
-    "platform": lambda i: [rules.of_platform(i.aws.stack(i.stage.platform_stack))],
-    "platform's facts": lambda i: rules.of_facts(i.facts(), i.in_use),
-    "parameters": lambda i: rules.of_parameters(i.stack.parameters, i.parameters()),
-    "functions": lambda i: rules.of_functions(i.functions(), i.package().lambda_zip.read_bytes()),
-    "queues' functions": lambda i: rules.of_enabled(
+    "stack": lambda i: [rules.check_stack(i.stack)],
+    "platform": lambda i: [rules.check_platform(i.aws.stack(i.stage.platform_stack))],
+    "platform's facts": lambda i: rules.check_facts(i.facts(), i.in_use),
+    "parameters": lambda i: rules.check_parameters(i.stack.parameters, i.parameters()),
+    "functions": lambda i: rules.check_functions(
+        i.functions(), i.package().lambda_zip.read_bytes()
+    ),
+    "queues' functions": lambda i: rules.check_enabled(
         i.states(MAPPING, i.aws.mapping),
         "`aws lambda update-event-source-mapping --enabled --uuid {}`",
     ),
-    "rules": lambda i: rules.of_enabled(
+    "rules": lambda i: rules.check_enabled(
         i.states(RULE, i.aws.rule), "`aws events enable-rule --name {}`"
     ),
     "job's release": lambda i: [
-        rules.of_job_release(i.in_use[JOB_RELEASE], i.package().job_release)
+        rules.check_job_release(i.in_use[JOB_RELEASE], i.package().job_release)
     ],
-    "contracts": lambda i: rules.of_contracts(i.contracts(), i.in_force()),
+    "contracts": lambda i: rules.check_contracts(i.contracts(), i.in_force()),
     "Slack": lambda i: [_slack(i)],
 }
 _OPTIONAL: Mapping[str, Callable[[DoctorInputs], Iterable[Finding]]] = {
     "buttons": lambda i: [_buttons(i)],
-    "resources' settings": lambda i: rules.of_deviations(
+    "resources' settings": lambda i: rules.check_deviations(
         i.aws.deviations(i.stage.stack), i.stage.stack
     ),
-    "alarms": lambda i: rules.of_alarms(i.aws.alarms(i.stage.stack)),
+    "alarms": lambda i: rules.check_alarms(i.aws.alarms(i.stage.stack)),
     "function errors": _errors,
     "waiting messages": _ages,
-    "shared runs": lambda i: rules.of_shared_runs(i.shared_runs()),
-    "budget": lambda i: [rules.of_budget(i.spending(), i.settings.daily_budget_usd)],
-    "permissions": lambda i: of_rights(rights(i.settings, i.stage), i.stack, i.aws),
+    "shared runs": lambda i: rules.check_shared_runs(i.shared_runs()),
+    "budget": lambda i: [rules.check_budget(i.spending(), i.settings.daily_budget_usd)],
+    "permissions": lambda i: check_rights(rights(i.settings, i.stage), i.stack, i.aws),
 }
 _FIXES = {"job's release": "build with `make package`"}
 

@@ -66,7 +66,7 @@ def rights(settings: Settings, stage: Stage) -> list[Right]:
     return [Right(role, do, resources[on], may == "may") for role, may, do, on in _RIGHTS]
 
 
-def of_rights(wanted: Sequence[Right], stack: StackView, aws: AwsView) -> list[Finding]:
+def check_rights(wanted: Sequence[Right], stack: StackView, aws: AwsView) -> list[Finding]:
     """Check that each role has the permissions it needs and no forbidden one. Raises NotVisible."""
     fix = "deploy again, and find out who changed the role's policies"
     return [

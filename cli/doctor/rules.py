@@ -31,7 +31,7 @@ _VITAL = {
 }
 
 
-def of_stack(found: StackView) -> Finding:
+def check_stack(found: StackView) -> Finding:
     """Check that the last deployment of the stack succeeded."""
     message = f"{found.name} is {found.status}"
     if not found.status:
@@ -44,14 +44,14 @@ def of_stack(found: StackView) -> Finding:
     return (warn if found.status == "UPDATE_ROLLBACK_COMPLETE" else fail)(message, fix)
 
 
-def of_platform(found: StackView) -> Finding:
+def check_platform(found: StackView) -> Finding:
     """Check the platform's stack, if there is one."""
     if found.status:
-        return of_stack(found)
+        return check_stack(found)
     return ok(f"no {found.name}: Nessie and the EMR applications are deployed elsewhere")
 
 
-def of_deviations(found: Iterable[Deviation], stack: str) -> list[Finding]:
+def check_deviations(found: Iterable[Deviation], stack: str) -> list[Finding]:
     """Check that each resource has the settings of the deployed template."""
     wrong = [finding for each in found for finding in _deviation(each, stack)]
     return wrong or [ok("all that CloudFormation can compare are as deployed")]
@@ -77,7 +77,7 @@ def _short(value: str) -> str:
     return shorten(value, _LONGEST_VALUE, placeholder="…") or "empty"
 
 
-def of_facts(current: Mapping[str, str], in_use: Mapping[str, str]) -> list[Finding]:
+def check_facts(current: Mapping[str, str], in_use: Mapping[str, str]) -> list[Finding]:
     """Check that the functions use the values that the platform's SSM parameters have now."""
     wrong = []
     for name, used in in_use.items():
@@ -90,7 +90,7 @@ def of_facts(current: Mapping[str, str], in_use: Mapping[str, str]) -> list[Find
     return wrong or [ok(f"{', '.join(in_use)} match the functions' settings")]
 
 
-def of_parameters(deployed: Mapping[str, str], expected: Mapping[str, str]) -> list[Finding]:
+def check_parameters(deployed: Mapping[str, str], expected: Mapping[str, str]) -> list[Finding]:
     """Check that the stack has the parameters that this checkout would set."""
     return [
         warn(f"{name} is {deployed[name] or 'empty'}, but {value} in this checkout", _DEPLOY)
@@ -99,7 +99,7 @@ def of_parameters(deployed: Mapping[str, str], expected: Mapping[str, str]) -> l
     ] or [ok(f"all {len(deployed)} as in this checkout")]
 
 
-def of_functions(found: Sequence[FunctionView], built: bytes) -> list[Finding]:
+def check_functions(found: Sequence[FunctionView], built: bytes) -> list[Finding]:
     """Check that each function can run, with this checkout's code."""
     digest = base64.b64encode(hashlib.sha256(built).digest()).decode()
     fix = "deploy again; the function's configuration shows why it cannot run"
@@ -115,7 +115,7 @@ def of_functions(found: Sequence[FunctionView], built: bytes) -> list[Finding]:
     return wrong or [ok(f"{len(found)} with this checkout's code ({versions})")]
 
 
-def of_enabled(states: Mapping[str, tuple[str, str]], fix: str) -> list[Finding]:
+def check_enabled(states: Mapping[str, tuple[str, str]], fix: str) -> list[Finding]:
     """Check that event source mappings or rules are enabled.
 
     `states` maps each logical id to physical id and state; `fix` has a placeholder for the physical
@@ -128,14 +128,14 @@ def of_enabled(states: Mapping[str, tuple[str, str]], fix: str) -> list[Finding]
     ] or [ok(f"all {len(states)} are enabled")]
 
 
-def of_job_release(deployed: str, built: str) -> Finding:
+def check_job_release(deployed: str, built: str) -> Finding:
     """Check that new job runs use this checkout's code."""
     if deployed == built:
         return ok(f"matches this checkout, {built}")
     return warn(f"is {deployed}, but {built} in this checkout", _DEPLOY)
 
 
-def of_contracts(here: Mapping[str, str], in_force: Mapping[str, str]) -> list[Finding]:
+def check_contracts(here: Mapping[str, str], in_force: Mapping[str, str]) -> list[Finding]:
     """Check that the contracts in force are those of this checkout."""
     fix = "run `lakegate contract push` to put this checkout's contracts in force"
     other = sorted(table for table in here.keys() & in_force if here[table] != in_force[table])
@@ -149,7 +149,7 @@ def of_contracts(here: Mapping[str, str], in_force: Mapping[str, str]) -> list[F
     ] or [ok(f"{len(here)} in force, as in this checkout")]
 
 
-def of_alarms(ringing: Mapping[str, str]) -> list[Finding]:
+def check_alarms(ringing: Mapping[str, str]) -> list[Finding]:
     """Check that no alarm is active."""
     fix = "see its entry in docs/alarms.md"
     return [fail(f"{name} is in alarm. {says}".strip(), fix) for name, says in ringing.items()] or [
@@ -157,7 +157,7 @@ def of_alarms(ringing: Mapping[str, str]) -> list[Finding]:
     ]
 
 
-def of_errors(failed: Mapping[str, float]) -> list[Finding]:
+def check_errors(failed: Mapping[str, float]) -> list[Finding]:
     """Check that no function failed lately; a redelivered message may have succeeded since."""
     return [
         warn(
@@ -169,7 +169,7 @@ def of_errors(failed: Mapping[str, float]) -> list[Finding]:
     ] or [ok(f"none within {HOURS} hour")]
 
 
-def of_ages(seconds: Mapping[str, float]) -> list[Finding]:
+def check_ages(seconds: Mapping[str, float]) -> list[Finding]:
     """Check that no message waited long."""
     fix = "check that the queue's function is enabled and does not fail; then raise its concurrency"
     return [
@@ -179,7 +179,7 @@ def of_ages(seconds: Mapping[str, float]) -> list[Finding]:
     ] or [ok(f"none waited {_OLD // 60} minutes within {HOURS} hour")]
 
 
-def of_shared_runs(found: SharedRuns) -> list[Finding]:
+def check_shared_runs(found: SharedRuns) -> list[Finding]:
     """Check that a shared run is up while files wait, and that none failed lately."""
     files = files_waiting(found.files) or "no file waits"
     wrong = []
@@ -198,7 +198,7 @@ def of_shared_runs(found: SharedRuns) -> list[Finding]:
     return wrong or [ok(f"{len(found.up)} of at most {found.most} up, {files}")]
 
 
-def of_budget(found: Spending, budget: int) -> Finding:
+def check_budget(found: Spending, budget: int) -> Finding:
     """Check that a job run may be started within the day's budget, in dollars; 0 is none."""
     if not budget:
         return ok("none is set: DailyBudgetUsd is 0")
@@ -207,7 +207,7 @@ def of_budget(found: Spending, budget: int) -> Finding:
     return warn(why, fix) if why else ok(found.amounts(budget))
 
 
-def of_slack(secret: str, *, is_there: bool) -> Finding:
+def check_slack(secret: str, *, is_there: bool) -> Finding:
     """Check that the secret of the Slack token exists, if alerts go to Slack."""
     if not secret:
         return ok("is not set up: alerts go to the log")
@@ -217,7 +217,7 @@ def of_slack(secret: str, *, is_there: bool) -> Finding:
     return fail(f"the secret {secret} does not exist: alerts do not reach Slack", fix)
 
 
-def of_buttons(users: str, secret: str, refusal: str) -> Finding:
+def check_buttons(users: str, secret: str, refusal: str) -> Finding:
     """Check that presses can be verified; `refusal` is the answer to an unsigned request."""
     many = len(list(filter(None, users.split(","))))
     has_key = refusal != "NO_SIGNING_SECRET"

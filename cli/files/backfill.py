@@ -113,7 +113,7 @@ def _document(progress: Progress) -> dict[str, Any]:
             for file in progress.skipped
         ],
         "left": len(progress.left),
-        "failed": [json_output.of_ingestion(each) for each in progress.failed],
+        "failed": [json_output.ingestion_json(each) for each in progress.failed],
     }
 
 

@@ -137,7 +137,7 @@ def _subjects(
     if despite and len(found) > 1:
         message = "--despite is for one file\nDecide about each such file by a command of its own."
         raise LakegateError("ONE_DESPITE", message)
-    return [decisions.beside(adapters, each, despite) for each in found]
+    return [decisions.subject(adapters, each, despite) for each in found]
 
 
 def agree(what: str, subjects: Sequence[Subject], *, yes: bool) -> None:

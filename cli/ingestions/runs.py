@@ -43,7 +43,9 @@ def runs(
     wanted = Wanted(table, state, since or "", limit)
     found = find_ingestions(adapters, wanted, is_waiting=is_waiting)
     if as_json:
-        typer.echo(json_output.text([json_output.of_ingestion(each) for each in found.ingestions]))
+        typer.echo(
+            json_output.text([json_output.ingestion_json(each) for each in found.ingestions])
+        )
     elif found.ingestions:
         now = adapters.now()
         terminal.out().print(

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from access.deployment.choice import find
 from access.ingestions.follow import TrackedIngestion
 from access.ingestions.identify import identified
-from access.ingestions.outcomes import attempt, job_run, waits, with_others
+from access.ingestions.outcomes import attempt, job_run, published_together, waits
 from access.ingestions.shared_runs import places
 from cli.console import audit, json_output, terminal
 from cli.console.options import AsJson, Id
@@ -70,7 +70,7 @@ def page(
                 ("branched from", ingestion.base_hash),
                 ("audited at", ingestion.audited_hash),
                 ("merged as", ingestion.merge_hash),
-                ("published", with_others(ingestion)),
+                ("published", published_together(ingestion)),
                 ("job run", job_run(ingestion)),
                 ("attempt", attempt(ingestion)),
                 ("contract", ingestion.terms.contract_key),

@@ -69,7 +69,7 @@ def document(found: "Realigned") -> list[dict[str, Any]]:
             "why": each.decision.why,
             "branches": list(each.decision.branches),
             "overtaken": each.overtaken,
-            "ingestion": json_output.of_ingestion(each.decision.ingestion),
+            "ingestion": json_output.ingestion_json(each.decision.ingestion),
         }
         for each in found.done
     ]

@@ -23,7 +23,7 @@ def rebuild_ledger(
 
     found = list(rebuild(find(context.obj).adapters(), dry_run=dry_run))
     if as_json:
-        typer.echo(json_output.text([json_output.of_ingestion(each) for each in found]))
+        typer.echo(json_output.text([json_output.ingestion_json(each) for each in found]))
     else:
         terminal.out().print(restored_summary(found, dry_run=dry_run), soft_wrap=True)
 

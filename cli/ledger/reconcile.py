@@ -56,7 +56,7 @@ def document(found: Reconciliation) -> dict[str, Any]:
         "ends": {
             end.value: dict(zip(("objects", "rows"), found.ended(end), strict=True)) for end in End
         },
-        "tables": [_of_balance(each) for each in found.balances],
+        "tables": [_balance_json(each) for each in found.balances],
         "problems": [asdict(each) for each in found.problems],
         "remarks": [asdict(each) for each in found.remarks],
         "since": found.since or None,
@@ -111,7 +111,7 @@ def _print_findings(findings: Sequence[Finding], mark: Text) -> None:
         terminal.out().print(f"… and {len(findings) - _MOST_SHOWN:,} more: --json lists them all")
 
 
-def _of_balance(balance: Balance) -> dict[str, Any]:
+def _balance_json(balance: Balance) -> dict[str, Any]:
     return {
         "table": balance.table,
         "uuid": balance.rows.uuid,

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from access.deployment.checkout import checkout, home
-from access.deployment.choice import of_stack
+from access.deployment.choice import stack_deployment
 from access.deployment.deployment import Deployment
 from access.ingestions.follow import TrackedIngestion, dropped, finished, follow
 from cli.console import audit, terminal
@@ -70,7 +70,7 @@ def _running(tell: stack.Tell) -> Iterator[Deployment]:
     ran = _runs()
     found = stack.start(tell)
     try:
-        yield of_stack(found)
+        yield stack_deployment(found)
     finally:
         if not ran:
             stack.stop(tell)
@@ -89,7 +89,7 @@ def _drop(adapters: Adapters, contract: Contract) -> tuple[list[TrackedIngestion
 
     everything = flights.read(contract.columns)
     keys = next_days(contract.landing_prefix, {each.key for each in adapters.landing.landed()})
-    *good, bad = [(key, flights.of_day(everything, day)) for key, day in keys.items()]
+    *good, bad = [(key, flights.day_flights(everything, day)) for key, day in keys.items()]
     files = [*good, (bad[0], flights.broken(bad[1]))]
     tracked = [dropped(adapters.landing.put(key, flights.as_parquet(rows))) for key, rows in files]
     return tracked, sum(rows.num_rows for _, rows in good)

@@ -41,7 +41,7 @@ def read(columns: Sequence[Column]) -> pa.Table:
         return csv.read_csv(file, convert_options=options)
 
 
-def of_day(flights: pa.Table, day: date) -> pa.Table:
+def day_flights(flights: pa.Table, day: date) -> pa.Table:
     """Return the flights that were to depart on a day."""
     wanted = pc.and_(pc.equal(flights["month"], day.month), pc.equal(flights["day"], day.day))
     return flights.filter(wanted)

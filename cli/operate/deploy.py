@@ -72,7 +72,7 @@ class _Order:
             **emr.zones(self.site),
             **self.chosen,
             **emr.capacity(self.site, defaults, self.chosen),
-            **database_ca.of(self.site, self.chosen),
+            **database_ca.parameter(self.site, self.chosen),
         }
         return stack_spec.platform(_PLATFORM, self.site.stage, public_key, chosen)
 

@@ -68,7 +68,7 @@ def rotate(
     continue_in_project(context.obj)
     tell, life = progress_printer(), timedelta(days=days)
     name = context.obj or (os.environ.get("LAKEGATE_LEDGER_TABLE") and _stage_here())
-    done = _of_stage(name, tell, life, new_key) if name else _of_stack(tell, life, new_key)
+    done = _rotate_stage(name, tell, life, new_key) if name else _rotate_stack(tell, life, new_key)
     terminal.out().print(
         f"New tokens for {', '.join(nessie_tokens.ROLES)}, until {done.keys.until:%Y-%m-%d}."
     )
@@ -80,14 +80,14 @@ def rotate(
     terminal.out().print(_verified(done))
 
 
-def _of_stack(tell: Tell, life: timedelta, new_key: bool) -> Rotated:
+def _rotate_stack(tell: Tell, life: timedelta, new_key: bool) -> Rotated:
     from infra.local import stack  # it imports Flask and more, which help does not need
 
     made = stack.rotate(home(), checkout(), tell, life, new_key=new_key)
     return Rotated(made, stack_file.read(home()).nessie)
 
 
-def _of_stage(name: str, tell: Tell, life: timedelta, new_key: bool) -> Rotated:
+def _rotate_stage(name: str, tell: Tell, life: timedelta, new_key: bool) -> Rotated:
     stage = Stage(checked_name(name), account="", region="")
     facts = Facts(boto3.client("ssm"), stage).read(["nessie-uri"])
     if "nessie-uri" not in facts:

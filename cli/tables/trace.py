@@ -40,11 +40,11 @@ def trace(
     if "." in what:
         if not where or row:
             raise typer.BadParameter("of a table, give --where and no --row")
-        documents = _of_rows(found, what, where)
+        documents = _traced_rows(found, what, where)
     else:
         if where:
             raise typer.BadParameter("--where needs a table", param_hint="--where")
-        documents = _of_file(found, what, row or 0)
+        documents = _traced_file(found, what, row or 0)
     if as_json:
         typer.echo(json_output.text(documents))
     else:
@@ -53,14 +53,14 @@ def trace(
         raise LakegateError("NO_ROWS", "main has no such rows")
 
 
-def _of_rows(found: Deployment, table: str, where: str) -> list[dict[str, Any]]:
+def _traced_rows(found: Deployment, table: str, where: str) -> list[dict[str, Any]]:
     # a second to import, which no other command waits for
     from access.evidence.trace import trace_rows
 
     return [_document(found, table, each) for each in trace_rows(found, table, where)]
 
 
-def _of_file(found: Deployment, identity: str, row: int) -> list[dict[str, Any]]:
+def _traced_file(found: Deployment, identity: str, row: int) -> list[dict[str, Any]]:
     from access.evidence.trace import Found, trace_file
 
     ingestion = identified(found.adapters().ledger, identity)

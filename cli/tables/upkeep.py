@@ -95,7 +95,7 @@ def report(
         typer.echo(json_output.text(_document(needs, done, dead)))
         return
     terminal.out().print(_sizes(needs))
-    for line in (*_lines(done), *_of_dead(dead, dry_run=dry_run)):
+    for line in (*_lines(done), *_dead_file_lines(dead, dry_run=dry_run)):
         terminal.out().print(line, soft_wrap=True)
 
 
@@ -129,7 +129,7 @@ def _lines(done: Iterable[Progress]) -> Iterable[str]:
         yield f"{each.table}: {_WORDS[each.step]}{f': {each.why}' if each.why else ''}"
 
 
-def _of_dead(dead: DeadFiles | None, *, dry_run: bool) -> Iterable[str]:
+def _dead_file_lines(dead: DeadFiles | None, *, dry_run: bool) -> Iterable[str]:
     if dead is None:
         return
     deed = "can be deleted" if dry_run else "deleted"

@@ -60,7 +60,7 @@ def show(opened: Opened) -> None:
         st.text(visible(gone))
     checks.show(opened, ingestion, known.report, there=not gone)
     if not gone:
-        _compare(opened, ingestion, _of_one_table(known.report))
+        _compare(opened, ingestion, _one_table_report(known.report))
 
 
 def _head(ingestion: Ingestion) -> None:
@@ -91,7 +91,7 @@ def _gone(adapters: Adapters, ingestion: Ingestion, branch: str) -> str:
     return ""
 
 
-def _of_one_table(report: AuditReport) -> AuditReport:
+def _one_table_report(report: AuditReport) -> AuditReport:
     """Return the report, or for a batch that of the chosen file."""
     if not report.parts:
         return report

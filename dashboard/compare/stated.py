@@ -16,7 +16,7 @@ from pyiceberg.types import NestedField
 
 def stated_nulls(column: NestedField, files: Sequence[DataFile]) -> int | None:
     """Return the number of nulls in the files; None if a file lacks it."""
-    counts = [_of(file.null_value_counts, column) for file in files]
+    counts = [_figure(file.null_value_counts, column) for file in files]
     return None if None in counts else sum(counts)
 
 
@@ -24,8 +24,8 @@ def stated_ends(column: NestedField, files: Sequence[DataFile]) -> list[pa.Scala
     """Return the smallest and the largest value; null without values or if a file lacks them."""
     filled = [file for file in files if not _is_empty(column, file)]
     type_ = Schema(column).as_arrow().field(0).type
-    lower = _values(column, type_, [_of(file.lower_bounds, column) for file in filled])
-    upper = _values(column, type_, [_of(file.upper_bounds, column) for file in filled])
+    lower = _values(column, type_, [_figure(file.lower_bounds, column) for file in filled])
+    upper = _values(column, type_, [_figure(file.upper_bounds, column) for file in filled])
     return [pc.min_max(lower)["min"], pc.min_max(upper)["max"]]
 
 
@@ -50,10 +50,10 @@ def _values(column: NestedField, type_: pa.DataType, written: Sequence[Any]) -> 
 def _is_empty(column: NestedField, file: DataFile) -> bool:
     """Return if the file holds only nulls and NaN in the column."""
     nulls, nans = (
-        _of(counts, column) for counts in (file.null_value_counts, file.nan_value_counts)
+        _figure(counts, column) for counts in (file.null_value_counts, file.nan_value_counts)
     )
     return bool((nulls or 0) + (nans or 0) >= file.record_count)
 
 
-def _of(figures: Mapping[int, Any] | None, column: NestedField) -> Any:
+def _figure(figures: Mapping[int, Any] | None, column: NestedField) -> Any:
     return (figures or {}).get(column.field_id)

@@ -46,9 +46,9 @@ def run_policy(spec: JobSpec, settings: Settings) -> str:
     may write.
     """
     if spec.compact:
-        return _of_compaction(spec, settings)
+        return _compaction_policy(spec, settings)
     if spec.parts:
-        return next(text for text in _of_batch(spec, settings) if len(text) <= MOST)
+        return next(text for text in _batch_policies(spec, settings) if len(text) <= MOST)
     without = _text(spec, settings, (), _tables([spec.table]))
     landed = () if spec.reaudit_base else _landed(spec, settings, MOST - len(without))
     return _text(spec, settings, landed, _tables([spec.table]))
@@ -105,7 +105,7 @@ def _queue(address: str, settings: Settings) -> str:
     return f"arn:{_partition(settings)}:sqs:*:{account}:{name}"
 
 
-def _of_compaction(spec: JobSpec, settings: Settings) -> str:
+def _compaction_policy(spec: JobSpec, settings: Settings) -> str:
     lake = f"{_s3(settings)}{spec.lake_bucket}/"
     table = [lake + place for place in _tables([spec.table])]
     code = f"{lake}{_release(spec, settings)}/*"
@@ -115,7 +115,7 @@ def _of_compaction(spec: JobSpec, settings: Settings) -> str:
     return _compact({"Version": "2012-10-17", "Statement": statements})
 
 
-def _of_batch(spec: JobSpec, settings: Settings) -> Iterator[str]:
+def _batch_policies(spec: JobSpec, settings: Settings) -> Iterator[str]:
     """Yield the possible policies of a batch, narrowest first; it reads its whole folder."""
     bucket = f"{_s3(settings)}{spec.landed.bucket}/"
     landed = [f"{bucket}{literal(folder(spec.landed.key), _LONGEST_FOLDER)}*"]

@@ -144,7 +144,7 @@ class Landing:
         """Put an object as an uploader does; return the landed object."""
         with translated(key):
             answer = self._client.put_object(Bucket=self.bucket, Key=key, Body=body)
-        return _at(self.bucket, key, answer, len(body))
+        return _landed_object(self.bucket, key, answer, len(body))
 
     def put_over(self, landed: LandedObject, file: Path, mark: str) -> LandedObject:
         """Put a file, with a mark, as the next version of a landed object; return it as landed.
@@ -165,7 +165,7 @@ class Landing:
                 Metadata={_MARK: mark},
                 IfMatch=f'"{landed.etag}"',
             )
-        return _at(landed.bucket, landed.key, answer, file.stat().st_size)
+        return _landed_object(landed.bucket, landed.key, answer, file.stat().st_size)
 
     def sources(self, bucket: str, prefix: str) -> Iterator[Source]:
         """Yield the objects in another bucket whose keys have this prefix, in order of their keys.
@@ -223,16 +223,16 @@ class Landing:
         """
         with translated(key):
             found = self._client.head_object(Bucket=bucket or self.bucket, Key=key)
-        landed = _at(bucket or self.bucket, key, found, found["ContentLength"])
+        landed = _landed_object(bucket or self.bucket, key, found, found["ContentLength"])
         return landed, found["Metadata"].get(_MARK, "")
 
 
 def _listed(bucket: str, found: dict[str, Any]) -> LandedObject:
-    landed = _at(bucket, found["Key"], found, found["Size"])
+    landed = _landed_object(bucket, found["Key"], found, found["Size"])
     return replace(landed, landed_at=times.text(found["LastModified"]))
 
 
-def _at(bucket: str, key: str, found: dict[str, Any], size: int) -> LandedObject:
+def _landed_object(bucket: str, key: str, found: dict[str, Any], size: int) -> LandedObject:
     """Return the landed object of a key that one of S3's answers is about."""
     etag = found["ETag"].strip('"')
     version = object_version(found.get("VersionId"), etag)

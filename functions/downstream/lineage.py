@@ -141,7 +141,7 @@ def _assertion(check: CheckResult) -> Document:
 
 def _output(lineage: Lineage) -> Document:
     announced, contract = lineage.announcement, lineage.contract
-    facets = _of_contract(contract, _source(announced)) if contract else {}
+    facets = _contract_facets(contract, _source(announced)) if contract else {}
     if announced.commit:
         facets["version"] = _facet("DatasetVersionDatasetFacet", datasetVersion=announced.commit)
     if location := announced.metadata_location.partition("/metadata/")[0]:
@@ -164,7 +164,7 @@ def _statistics(lineage: Lineage) -> Document:
     return _facet("OutputStatisticsOutputDatasetFacet", rowCount=rows, **sizes)
 
 
-def _of_contract(contract: Contract, source: Mapping[str, str]) -> Document:
+def _contract_facets(contract: Contract, source: Mapping[str, str]) -> Document:
     fields = [
         {"name": column.name, "type": column.type, "description": column.description}
         for column in contract.table_columns

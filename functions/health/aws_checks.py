@@ -19,7 +19,7 @@ _MANY = 1000
 _SKEW = 30.0
 
 
-def of_notifications(found: Sequence[Notification], queue_arn: str) -> Finding:
+def check_notifications(found: Sequence[Notification], queue_arn: str) -> Finding:
     """Check that every landed object is reported to the upload queue."""
     mine = [each for each in found if each.queue_arn == queue_arn]
     if not mine:
@@ -31,7 +31,7 @@ def of_notifications(found: Sequence[Notification], queue_arn: str) -> Finding:
     return fail("only some landed objects reach the upload queue", _REDEPLOY)
 
 
-def of_event_bridge(*, is_told: bool) -> Finding:
+def check_event_bridge(*, is_told: bool) -> Finding:
     """Check that a bucket of others tells EventBridge of its objects."""
     if is_told:
         return ok("go to EventBridge")
@@ -39,14 +39,14 @@ def of_event_bridge(*, is_told: bool) -> Finding:
     return fail("the bucket does not tell EventBridge of new objects", fix)
 
 
-def of_ledger(status: str) -> Finding:
+def check_ledger(status: str) -> Finding:
     """Check that the ledger's table is reachable and can be used."""
     usable = status in ("ACTIVE", "UPDATING")
     fix = "wait until DynamoDB has finished; restore a deleted table with `lakegate ledger rebuild`"
     return ok(f"is {status}") if usable else fail(f"is {status}", fix)
 
 
-def of_queue(found: Queue) -> Finding:
+def check_queue(found: Queue) -> Finding:
     """Check that a queue is not behind."""
     load = f"{found.waiting:,} waiting, {found.in_flight:,} in flight"
     if found.waiting > _MANY:
@@ -55,7 +55,7 @@ def of_queue(found: Queue) -> Finding:
     return ok(load)
 
 
-def of_work_queue(found: Queue) -> Finding:
+def check_work_queue(found: Queue) -> Finding:
     """Check that shared runs take the files that wait for them."""
     load = f"{found.waiting:,} files waiting, {found.in_flight:,} in work"
     if found.waiting > _MANY:
@@ -64,14 +64,14 @@ def of_work_queue(found: Queue) -> Finding:
     return ok(load)
 
 
-def of_dead_letters(found: Queue) -> Finding:
+def check_dead_letters(found: Queue) -> Finding:
     """Check that a dead-letter queue is empty."""
     many = found.waiting + found.in_flight
     fix = "read the cause in the functions' logs; the sweep alerts on what it cannot process"
     return warn(f"{many:,} messages could not be processed", fix) if many else ok("empty")
 
 
-def of_application(found: Application, expected_label: str) -> list[Finding]:
+def check_application(found: Application, expected_label: str) -> list[Finding]:
     """Check that the EMR application can run jobs of the required release."""
     wrong = []
     if found.state not in _READY:
@@ -87,7 +87,7 @@ def of_application(found: Application, expected_label: str) -> list[Finding]:
     return wrong or [ok(f"{found.id} is {found.state}, {found.release_label}")]
 
 
-def of_job_code(there: Mapping[str, bool]) -> Finding:
+def check_job_code(there: Mapping[str, bool]) -> Finding:
     """Check that the job's files are where its runs expect them."""
     missing = [address for address, is_there in there.items() if not is_there]
     if missing:
@@ -96,7 +96,7 @@ def of_job_code(there: Mapping[str, bool]) -> Finding:
     return ok(f"is at {next(iter(there)).rpartition('/')[0]}")
 
 
-def of_clocks(now: datetime, others: Mapping[str, datetime]) -> Finding:
+def check_clocks(now: datetime, others: Mapping[str, datetime]) -> Finding:
     """Check that no clock is so wrong that tokens and signatures are refused."""
     skews = {name: (date - now).total_seconds() for name, date in others.items()}
     off = [f"{name}'s by {skew:+.0f} s" for name, skew in skews.items() if abs(skew) > _SKEW]

@@ -41,37 +41,37 @@ class Expected:
 
 def examine(probes: Probes, expected: Expected) -> list[Finding]:
     """Return all findings from inside the network, each with its remedy."""
-    return carry_out([*_of_catalog(probes, expected), *_of_aws(probes, expected)])
+    return carry_out([*_catalog_checks(probes, expected), *_aws_checks(probes, expected)])
 
 
 def examine_access(probes: Probes) -> list[Finding]:
     """Return the findings on whom Nessie lets in, and who may write to main."""
-    return carry_out(list(_of_access(probes)))
+    return carry_out(list(_access_checks(probes)))
 
 
-def _of_access(probes: Probes) -> Iterator[Check]:
+def _access_checks(probes: Probes) -> Iterator[Check]:
     uri, nessie = probes.settings.nessie_uri, probes.nessie
     yield Check(
         "Nessie",
-        lambda: nessie_checks.of_anonymous_answer(uri, nessie.anonymous_answer()),
+        lambda: nessie_checks.check_anonymous_answer(uri, nessie.anonymous_answer()),
         _NETWORK,
     )
     for role in nessie_checks.ROLES:
         token = partial(probes.secret, probes.own.token_secret(role))
-        yield nessie_checks.of_role(role, token, nessie, probes.now)
+        yield nessie_checks.role_check(role, token, nessie, probes.now)
 
 
-def _of_catalog(probes: Probes, expected: Expected) -> Iterator[Check]:
+def _catalog_checks(probes: Probes, expected: Expected) -> Iterator[Check]:
     uri, nessie = probes.settings.nessie_uri, probes.nessie
-    yield from _of_access(probes)
+    yield from _access_checks(probes)
     yield Check(
         "Nessie's connection",
-        lambda: [nessie_checks.of_connection(uri)],
+        lambda: [nessie_checks.check_connection(uri)],
         _NETWORK,
     )
     yield Check(
         "Nessie's version",
-        lambda: [nessie_checks.of_version(nessie.version(), expected.nessie)],
+        lambda: [nessie_checks.check_version(nessie.version(), expected.nessie)],
         _NETWORK,
     )
     yield Check("main", lambda: [_main(probes)], "see the findings on Nessie and on the tokens")
@@ -80,34 +80,34 @@ def _of_catalog(probes: Probes, expected: Expected) -> Iterator[Check]:
 def _main(probes: Probes) -> Finding:
     catalog = probes.catalog(probes.secret(probes.own.token_secret("reader")))
     if not catalog.begun():
-        return nessie_checks.of_main(begun=False, lacking=[])
+        return nessie_checks.check_main(begun=False, lacking=[])
     head = catalog.head(MAIN)
     lacking = [table.name for table in TABLES if not catalog.metadata(head, table.name)]
-    return nessie_checks.of_main(begun=True, lacking=lacking)
+    return nessie_checks.check_main(begun=True, lacking=lacking)
 
 
-def _of_aws(probes: Probes, expected: Expected) -> Iterator[Check]:
+def _aws_checks(probes: Probes, expected: Expected) -> Iterator[Check]:
     settings, aws = probes.settings, probes.aws
     yield Check("landing bucket's events", lambda: [_notifications(probes)], _RIGHTS)
     for bucket in settings.landing_buckets[1:]:
         yield Check(f"events of {bucket}", partial(_told, aws, bucket), _RIGHTS)
     table = settings.ledger_table
-    yield Check("ledger", lambda: [aws_checks.of_ledger(aws.table(table))], _RIGHTS)
+    yield Check("ledger", lambda: [aws_checks.check_ledger(aws.table(table))], _RIGHTS)
     carrying = (settings.upload_queue, settings.job_run_queue, settings.alert_queue)
     for url in (*carrying, settings.announcement_queue):
-        yield _queue_check(aws, url, aws_checks.of_queue)
-    yield _queue_check(aws, settings.work_queue, aws_checks.of_work_queue)
+        yield _queue_check(aws, url, aws_checks.check_queue)
+    yield _queue_check(aws, settings.work_queue, aws_checks.check_work_queue)
     dead = (settings.upload_dead_letters, settings.job_run_dead_letters)
     for url in (*dead, settings.alert_dead_letters):
-        yield _queue_check(aws, url, aws_checks.of_dead_letters)
+        yield _queue_check(aws, url, aws_checks.check_dead_letters)
     for id_ in settings.emr_applications:
         yield Check(
             f"EMR application {id_}",
             partial(_application, aws, id_, expected.emr_release_label),
             "check the application's id, and that the network has its endpoint",
         )
-    yield Check("job's code", lambda: [aws_checks.of_job_code(_job_code(probes))], _RIGHTS)
-    yield Check("clocks", lambda: [aws_checks.of_clocks(probes.now(), _dates(probes))], _NETWORK)
+    yield Check("job's code", lambda: [aws_checks.check_job_code(_job_code(probes))], _RIGHTS)
+    yield Check("clocks", lambda: [aws_checks.check_clocks(probes.now(), _dates(probes))], _NETWORK)
 
 
 def _queue_check(aws: AwsProbe, url: str, judge: Callable[[Queue], Finding]) -> Check:
@@ -116,17 +116,17 @@ def _queue_check(aws: AwsProbe, url: str, judge: Callable[[Queue], Finding]) -> 
 
 def _notifications(probes: Probes) -> Finding:
     queue = probes.aws.queue(probes.settings.upload_queue)
-    return aws_checks.of_notifications(
+    return aws_checks.check_notifications(
         probes.aws.notifications(probes.settings.landing_bucket), queue.arn
     )
 
 
 def _told(aws: AwsProbe, bucket: str) -> list[Finding]:
-    return [aws_checks.of_event_bridge(is_told=aws.tells_event_bridge(bucket))]
+    return [aws_checks.check_event_bridge(is_told=aws.tells_event_bridge(bucket))]
 
 
 def _application(aws: AwsProbe, id_: str, label: str) -> list[Finding]:
-    return aws_checks.of_application(aws.application(id_), label)
+    return aws_checks.check_application(aws.application(id_), label)
 
 
 def _job_code(probes: Probes) -> Mapping[str, bool]:

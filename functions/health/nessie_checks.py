@@ -32,7 +32,7 @@ _ACCESS = "Nessie's access"
 _ROTATE = "make new tokens with `lakegate rotate`"
 
 
-def of_anonymous_answer(uri: str, found: AnonymousAnswer) -> Iterator[Finding]:
+def check_anonymous_answer(uri: str, found: AnonymousAnswer) -> Iterator[Finding]:
     """Check that Nessie is up and rejects anonymous requests."""
     took = f"answers in {found.seconds * 1000:,.0f} ms at {uri}"
     if found.seconds > _SLOW:
@@ -50,7 +50,7 @@ def of_anonymous_answer(uri: str, found: AnonymousAnswer) -> Iterator[Finding]:
         yield fail(message, fix, _ACCESS)
 
 
-def of_connection(uri: str) -> Finding:
+def check_connection(uri: str) -> Finding:
     """Check that tokens travel encrypted; the template refuses a production stage without TLS."""
     address = urlsplit(uri)
     if address.scheme == "https":
@@ -62,7 +62,7 @@ def of_connection(uri: str) -> Finding:
     return warn(message, fix)
 
 
-def of_version(found: str, oldest: str) -> Finding:
+def check_version(found: str, oldest: str) -> Finding:
     """Check that Nessie is at least as new as the tested version."""
     if not found:
         fix = f"see that Nessie's image is {oldest or 'the documented one'} or newer"
@@ -73,7 +73,7 @@ def of_version(found: str, oldest: str) -> Finding:
     return ok(f"is {found}" + (f" ({oldest} or newer is required)" if oldest else ""))
 
 
-def of_token(role: str, claims: Claims, token_status: TokenStatus, now: datetime) -> Finding:
+def check_token(role: str, claims: Claims, token_status: TokenStatus, now: datetime) -> Finding:
     """Check that a role's token is its own, is accepted, and does not expire soon."""
     if claims.user and claims.user != f"lakegate-{role}":
         return fail(f"its secret holds the token of {claims.user}", _ROTATE)
@@ -92,7 +92,7 @@ def of_token(role: str, claims: Claims, token_status: TokenStatus, now: datetime
     return warn(until, _ROTATE) if left < RENEW_WITH_LEFT else ok(until)
 
 
-def of_rules(role: str, token_status: TokenStatus) -> Finding:
+def check_rules(role: str, token_status: TokenStatus) -> Finding:
     """Check that only the publisher may change main."""
     check, status = f"{role} and main", token_status.merging
     fix = "give Nessie the rules of infra/platform.yml, with authorization turned on"
@@ -107,7 +107,7 @@ def of_rules(role: str, token_status: TokenStatus) -> Finding:
     return fail("may commit, so unaudited data could reach main", fix, check)
 
 
-def of_role(
+def role_check(
     role: str, token: Callable[[], str], nessie: "NessieProbe", now: Callable[[], datetime]
 ) -> Check:
     """Return the check of a role's token and rights; `token` reads the token."""
@@ -115,13 +115,13 @@ def of_role(
     def run() -> list[Finding]:
         read = token()
         status = nessie.token_status(read)
-        return [of_token(role, Claims.of(read), status, now()), of_rules(role, status)]
+        return [check_token(role, Claims.of(read), status, now()), check_rules(role, status)]
 
     fix = "create the tokens with `lakegate rotate`; then check the route to Nessie"
     return Check(f"{role}'s token", run, fix)
 
 
-def of_main(*, begun: bool, lacking: Sequence[str]) -> Finding:
+def check_main(*, begun: bool, lacking: Sequence[str]) -> Finding:
     """Check that main has its first commit and the tables of audit results."""
     fix = "run `lakegate deploy` (`lakegate up` on one machine): it seeds main"
     if not begun:

@@ -107,7 +107,7 @@ def message(members: Sequence[Ingestion]) -> str:
     """Return the message of the commit that publishes the members: one line for main's log."""
     first = members[0]
     if first.change:
-        return one_line(_of_change(first, first.change))
+        return one_line(_change_message(first, first.change))
     rows, table = sum(member.audit.rows for member in members), first.table
     what = first.landed.key.rsplit("/", 1)[-1]
     if first.mends:
@@ -123,7 +123,7 @@ def message(members: Sequence[Ingestion]) -> str:
     return one_line(f"Publish {rows:,} rows of {what} to {table}")
 
 
-def _of_change(ingestion: Ingestion, change: Change) -> str:
+def _change_message(ingestion: Ingestion, change: Change) -> str:
     table, why = ingestion.table, f"by {change.by}: {_one_line(change)}"
     if change.retracts:
         removed = ingestion.audit.replaced_rows

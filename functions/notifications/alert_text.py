@@ -61,7 +61,7 @@ def alert(ingestion: Ingestion, report: AuditReport | None, page_url: str = "") 
         *how_to_look(ingestion),
     )
     cause = " ".join([reason_code(ingestion), *sorted(check.id for check in failed)])
-    found = _of(ingestion, Kind.FAILED, failure_title(ingestion), blocks, page_url, cause)
+    found = _file_alert(ingestion, Kind.FAILED, failure_title(ingestion), blocks, page_url, cause)
     left_out = one_line(unreadable.named(report))[:_LONGEST_UNREADABLE]
     return replace(found, unreadable=left_out, lead=2, commands=failure_commands(ingestion))
 
@@ -85,7 +85,7 @@ def recovered(ingestion: Ingestion, page_url: str = "") -> Alert:
     ]
     first = section(f"*{escaped(one_line(title))}*\n" + "\n".join(lines))
     blocks = (first, *(_warnings(ingestion) if ingestion.state is State.PUBLISHED else ()))
-    return _of(ingestion, Kind.RECOVERED, title, blocks, page_url, titled=False)
+    return _file_alert(ingestion, Kind.RECOVERED, title, blocks, page_url, titled=False)
 
 
 def duplicate(
@@ -108,7 +108,7 @@ def duplicate(
     commands = f"```lakegate show {ingestion.id}\nlakegate show {first.id}```"
     asked = "\n".join([advice, *_page_link(ingestion, page_url), commands])
     blocks = (section("\n".join(lines)), *_warnings(ingestion), section(asked))
-    return _of(ingestion, kind, title, blocks, page_url, "LIKELY_DUPLICATE")
+    return _file_alert(ingestion, kind, title, blocks, page_url, "LIKELY_DUPLICATE")
 
 
 def overdue(ingestion: Ingestion, why: str, page_url: str = "") -> Alert:
@@ -125,7 +125,7 @@ def overdue(ingestion: Ingestion, why: str, page_url: str = "") -> Alert:
     commands = f"```lakegate show {ingestion.id}```"
     asked = "\n".join([*_page_link(ingestion, page_url), commands])
     blocks = (section("\n".join(lines)), section(advice + asked))
-    return _of(ingestion, Kind.NOTICE, title, blocks, page_url, "OVERDUE")
+    return _file_alert(ingestion, Kind.NOTICE, title, blocks, page_url, "OVERDUE")
 
 
 def warned(ingestion: Ingestion, report: AuditReport | None, page_url: str = "") -> Alert:
@@ -144,7 +144,7 @@ def warned(ingestion: Ingestion, report: AuditReport | None, page_url: str = "")
     blocks = (section("\n".join(lines)), *found, section("\n".join(asked)))
     cause = " ".join(["WARNED", *sorted(check["id"] for check in ingestion.audit.warnings)])
     # A repeated notice, also after the ledger was rebuilt, is the same one.
-    notice = _of(ingestion, Kind.WARNING, title, blocks, page_url, cause)
+    notice = _file_alert(ingestion, Kind.WARNING, title, blocks, page_url, cause)
     return replace(notice, about=f"{ingestion.id} warned in attempt {ingestion.attempt}")
 
 
@@ -155,7 +155,7 @@ def missing(contract: "Contract", since: str) -> Alert:
         f"Ask who sends the files under {code(contract.landing_prefix)}. If one has landed since, "
         "`lakegate runs` says why it is not on main."
     )
-    return _of_table(contract, title, advice, f"{contract.table} overdue since {since}")
+    return _table_alert(contract, title, advice, f"{contract.table} overdue since {since}")
 
 
 def _due(contract: "Contract", since: str) -> str:
@@ -166,10 +166,10 @@ def arrived(contract: "Contract", at: str) -> Alert:
     """Return the notice that a table got the file that was overdue."""
     title = f"Came: {contract.table} got a file again"
     told = f"It is on main since {at}."
-    return _of_table(contract, title, told, f"{contract.table} came {at}")
+    return _table_alert(contract, title, told, f"{contract.table} came {at}")
 
 
-def _of_table(contract: "Contract", title: str, told: str, about: str) -> Alert:
+def _table_alert(contract: "Contract", title: str, told: str, about: str) -> Alert:
     expected = contract.expected.wording if contract.expected else ""
     owner = [f"*Owner* {escaped(contract.owner[:_SHORT])}"] if contract.owner else []
     lines = [f"*Table* {code(contract.table)}", f"*Files* {expected}", *owner, told]
@@ -219,7 +219,7 @@ def state_token(ingestion: Ingestion) -> str:
     return f"{ingestion.attempt}:{ingestion.audited_hash if can else ''}:{since}"
 
 
-def _of(
+def _file_alert(
     ingestion: Ingestion,
     kind: Kind,
     title: str,
@@ -248,7 +248,7 @@ def _recovery(ingestion: Ingestion) -> tuple[str, str]:
     name, approval = ingestion.name, ingestion.decisions.approval
     if ingestion.decisions.discarded:
         words = "Its branch is deleted. A replay reads the file again."
-        return f"Discarded{_by(ingestion, 'discard')}: {name}", words
+        return f"Discarded{_by_whom(ingestion, 'discard')}: {name}", words
     if ingestion.superseded_by:
         words = (
             f"It was {ingestion.state} ({reason_code(ingestion)}), and a newer version is "
@@ -263,11 +263,11 @@ def _recovery(ingestion: Ingestion) -> tuple[str, str]:
     if approval:
         words = f"{rows}, approved by {approval.by}: {approval.reason}"
         return f"Published anyway by {approval.by}: {name}", words
-    title = f"Published after replay{_by(ingestion, 'replay')}: {name}"
+    title = f"Published after replay{_by_whom(ingestion, 'replay')}: {name}"
     return title, f"{rows}, by attempt {ingestion.attempt}."
 
 
-def _by(ingestion: Ingestion, what: str) -> str:
+def _by_whom(ingestion: Ingestion, what: str) -> str:
     """Return ` by NAME` of who did that last, "" if nobody gave a name."""
     names = [action.by for action in ingestion.decisions.actions if action.what == what]
     return f" by {names[-1]}" if names else ""

@@ -114,7 +114,7 @@ def _waiting(waiting: Sequence[IngestionSummary], keep_days: int) -> list[Block]
         return [context("Nothing waits for a decision.")]
     lines = [
         f"{escaped(one_line(brief.name[:_LONGEST]))} {code(_tables(brief)[:_LONGEST])}"
-        f", {brief.state}{_since(brief)}, {_expiry(brief, keep_days)}: {code(brief.id)}"
+        f", {brief.state}{_end_date(brief)}, {_expiry(brief, keep_days)}: {code(brief.id)}"
         for brief in waiting[:_MOST]
     ]
     head = f"*Waiting for a decision: {count(len(waiting), 'file')}*, oldest first"
@@ -130,7 +130,7 @@ def _expiry(brief: IngestionSummary, keep_days: int) -> str:
     return f"its branch expires {gone:%Y-%m-%d}"
 
 
-def _since(brief: IngestionSummary) -> str:
+def _end_date(brief: IngestionSummary) -> str:
     return f" {brief.ended_at[:10]}" if brief.ended_at else ""
 
 

@@ -20,7 +20,7 @@ _SECONDS = 30
 _BEGIN = "-----BEGIN CERTIFICATE-----"
 
 
-def of(site: Site, chosen: Mapping[str, str], bundles: str = BUNDLES) -> dict[str, str]:
+def parameter(site: Site, chosen: Mapping[str, str], bundles: str = BUNDLES) -> dict[str, str]:
     """Return the parameter DatabaseCa, as PEM; nothing if Nessie's store is not PostgreSQL.
 
     It is the chosen one (a file or a text), or else the deployed one, or else AWS's own at the

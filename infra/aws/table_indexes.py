@@ -43,8 +43,8 @@ def steps(deployed: Template, wanted: StackSpec) -> list[StackSpec]:
     The new indexes come first, while all else stays: the functions must find theirs at any time.
     Then comes all else, and last the old indexes go.
     """
-    new = accumulate(_missing(deployed, wanted.template), _with, initial=deployed)
-    old = accumulate(_missing(wanted.template, deployed), _with, initial=wanted.template)
+    new = accumulate(_missing(deployed, wanted.template), _add_index, initial=deployed)
+    old = accumulate(_missing(wanted.template, deployed), _add_index, initial=wanted.template)
     return [
         *(unchanged(wanted.stack, each) for each in [*new][1:]),
         *(replace(wanted, template=each) for each in [*old][:0:-1]),
@@ -62,7 +62,7 @@ def _missing(here: Template, there: Template) -> Iterator[_Index]:
                     yield _Index(name, each, table["Properties"]["AttributeDefinitions"])
 
 
-def _with(found: Template, index: _Index) -> Template:
+def _add_index(found: Template, index: _Index) -> Template:
     """Return the template with one index more; a table has no attribute but its keys."""
     table = found["Resources"][index.table]
     properties = table["Properties"]

@@ -47,11 +47,11 @@ def main() -> None:
         if not archive.is_file():
             print(f"Making {archive.name} ...", file=sys.stderr, flush=True)
             draft = archive.with_suffix(".draft")
-            run((*mapped(_of_java()), f"-XX:ArchiveClassesAtExit={draft}"))
+            run((*mapped(_java_archive()), f"-XX:ArchiveClassesAtExit={draft}"))
             draft.replace(archive)  # a concurrent start finds all of it or none
 
 
-def _of_java() -> Path:
+def _java_archive() -> Path:
     """Return the archive of Java's own classes; the packaged runtime comes without it."""
     archive = archive_of("base")
     if not archive.is_file():

@@ -47,7 +47,7 @@ def finding(check: Mapping[str, Any]) -> str:
     return f"{found}, expected {expected}{about}"
 
 
-def of_row(check: "Check") -> str:
+def row_cause(check: "Check") -> str:
     """Return what is wrong with one row that breaks a check: `a row without hotel`."""
     measure = check.measure
     if check.metric == "brokenRows" and check.description not in ("", measure):

@@ -75,11 +75,11 @@ class Secrecy:
 def bad_cells(read: Source, contract: Contract) -> tuple[BadCell, ...]:
     """Return the first cells that could not be read; a few of them, whatever the file's size."""
     if read.unreadable:
-        return _of_rows(read.unreadable, contract)
-    return tuple(_by_bad_row(read, contract))
+        return _cells_in_rows(read.unreadable, contract)
+    return tuple(_cells_in_bad_rows(read, contract))
 
 
-def _of_rows(unreadable: Unreadable, contract: Contract) -> tuple[BadCell, ...]:
+def _cells_in_rows(unreadable: Unreadable, contract: Contract) -> tuple[BadCell, ...]:
     secrecy = Secrecy.of(contract, unreadable.names)
     found = collected(unreadable.rows().limit(MOST_NAMED))
     places = told([row[PLACE] for row in found], unreadable.every, unreadable.unit)
@@ -102,7 +102,7 @@ def cells_of(row: Row, place: str, contract: Contract, secrecy: Secrecy) -> Iter
         yield BadCell(place, name, value, reason(column, contract))
     if not row["cells"]:
         shown = HIDDEN if secrecy.hides_rows(contract) else _cut(row["row"])
-        yield BadCell(place, "", shown, _of_whole_row(row["row"], contract, len(secrecy.order)))
+        yield BadCell(place, "", shown, _whole_row_reason(row["row"], contract, len(secrecy.order)))
 
 
 def _landed_number(row: str, name: str) -> str:
@@ -134,7 +134,7 @@ def reason(column: Column, contract: Contract) -> str:
     return f"{_REASONS.get(kind, f'not of the type {column.type[:_WIDEST]}')}{zone}{bare}"
 
 
-def _of_whole_row(row: str, contract: Contract, width: int) -> str:
+def _whole_row_reason(row: str, contract: Contract, width: int) -> str:
     if "\ufffd" in row:
         return f"not text in {contract.options.get('encoding', 'UTF-8')}"
     if contract.format not in FLAT_FORMATS:
@@ -161,7 +161,7 @@ def _cut(text: str | None) -> str:
     return text if len(text) <= _WIDEST else f"{text[:_WIDEST]}…"
 
 
-def _by_bad_row(source: Source, contract: Contract) -> Iterator[BadCell]:
+def _cells_in_bad_rows(source: Source, contract: Contract) -> Iterator[BadCell]:
     """Yield the cells of a file whose format has one text for each bad row: `column: value`.
 
     Under a transform a row's place in the file is not known.
@@ -178,12 +178,12 @@ def _by_bad_row(source: Source, contract: Contract) -> Iterator[BadCell]:
         places = told([row[PLACE] for row in found], placed.every, placed.unit)
     secrecy = Secrecy.of(contract, ())
     for row, place in zip(found, places, strict=True):
-        cell = _of_text(str(row[BAD_ROW]), place, contract, secrecy)
+        cell = _cell_in_text(str(row[BAD_ROW]), place, contract, secrecy)
         if place or cell.column or cell.value != HIDDEN:
             yield cell
 
 
-def _of_text(text: str, place: str, contract: Contract, secrecy: Secrecy) -> BadCell:
+def _cell_in_text(text: str, place: str, contract: Contract, secrecy: Secrecy) -> BadCell:
     named: list[Any] = [
         column for column in contract.columns if text.lower().startswith(f"{column.name.lower()}: ")
     ]

@@ -31,7 +31,7 @@ def broken_rows(
     good = file.rows().where(F.col(BAD_ROW).isNull())
     for place, reason in (
         *(_unreadable(unreadable, contract) if unreadable else ()),
-        *_of_rows(good, [check for check in checks if check.metric in OF_ROWS], contract),
+        *_broken_rows(good, [check for check in checks if check.metric in OF_ROWS], contract),
         *(
             each
             for c in checks
@@ -55,7 +55,7 @@ def _unreadable(rows: Unreadable, contract: Contract) -> _Found:
             yield row[PLACE], f"{cell.column}: {cell.reason}" if cell.column else cell.reason
 
 
-def _of_rows(rows: DataFrame, checks: Sequence[Check], contract: Contract) -> _Found:
+def _broken_rows(rows: DataFrame, checks: Sequence[Check], contract: Contract) -> _Found:
     if not checks:
         return
     breaks = [F.expr(check_sql.counts_row(check, contract)) for check in checks]
@@ -66,16 +66,16 @@ def _of_rows(rows: DataFrame, checks: Sequence[Check], contract: Contract) -> _F
     for row in found:
         for n, check in enumerate(checks):
             if row[f"b{n}"]:
-                yield row[PLACE], causes.of_row(check)
+                yield row[PLACE], causes.row_cause(check)
 
 
 def _repeated(rows: DataFrame, check: Check, contract: Contract) -> _Found:
     """Yield all rows of each key that is there several times."""
-    key = keys.of_check(check.columns, contract)
+    key = keys.key_expressions(check.columns, contract)
     keyed = keys.keys_of(rows.where(check_sql.checks_row(check)), key, PLACE)
     alike = F.count(F.lit(1)).over(Window.partitionBy(*keyed.columns[: len(key)]))
     several = keyed.withColumn("alike", alike).where("alike > 1").select(PLACE)
     found = collected(several.limit(MOST + 1))
     require_few(len(found))
     for row in found:
-        yield row[PLACE], causes.of_row(check)
+        yield row[PLACE], causes.row_cause(check)

@@ -72,7 +72,7 @@ class MainTable:
             return ()
         if condition.bounds:
             with suppress(*jvm.JavaError):  # a type that Iceberg itself does not convert
-                where = iceberg.within(self.spark, condition.bounds)
+                where = iceberg.all_bounds(self.spark, condition.bounds)
                 return iceberg.planned_scans(self.table, where)
         where = iceberg_filter(self.spark, self.name, condition.sql) if condition.sql else None
         return iceberg.planned_scans(self.table, where)

@@ -100,7 +100,7 @@ def _sampled(check: Check, run: Run, read: Source) -> list[_Sampled]:
     """Return a few rows that break a check: those in the table, or those that it quarantines."""
     names = _shown_columns(check, run.contract)
     if check.metric in (Metric.DUPLICATE, Metric.ORPHAN):
-        found: Iterable[Row] = _of_keys(check, run, names)
+        found: Iterable[Row] = _key_rows(check, run, names)
     elif check.metric in OF_ROWS:
         rows = read.rows if check.quarantine else run.rows
         broken = rows.where(F.expr(check_sql.counts_row(check, run.contract)))
@@ -154,10 +154,10 @@ def _columns(
     ]
 
 
-def _of_keys(check: Check, run: Run, names: Sequence[str]) -> Iterator[Row]:
+def _key_rows(check: Check, run: Run, names: Sequence[str]) -> Iterator[Row]:
     """Yield rows whose key breaks a check: repeated, in the table already, or without a match."""
     rows = run.rows.where(check_sql.checks_row(check))
-    key = keys.of_check(check.columns, run.contract)
+    key = keys.key_expressions(check.columns, run.contract)
     keyed = keys.keys_of(rows, key, *_columns(rows, names, run.contract, in_table=True))
     parts = keyed.columns[: len(key)]
     if isinstance(check.rule, Reference):

@@ -44,11 +44,11 @@ def make_change(
     meter, contract = Meter(spark), storage.contract().of_table
     run = Run(spec=spec, spark=spark, token=branch.token, contract=contract, table=None, files=())
     with meter.step("change"):
-        before = _at(run, _BEFORE, spec.base_hash)
+        before = _table_at(run, _BEFORE, spec.base_hash)
         statement = _statement(before, storage)
         moved = _changed(before, statement, branch)
         audited_hash = branch.own_commit(spec.base_hash)  # of two, one may repeat the change
-        after = _at(run, _AFTER, audited_hash)
+        after = _table_at(run, _AFTER, audited_hash)
         effect = _effect(after, statement, moved, before.written)
     with meter.step("audit"):
         results = (has_effect(effect), *judge(after, before))
@@ -70,7 +70,7 @@ def make_change(
     )
 
 
-def _at(run: Run, catalog: str, at: str) -> WholeTable:
+def _table_at(run: Run, catalog: str, at: str) -> WholeTable:
     """Return the table at a commit of the branch, and call its catalog `catalog`."""
     add_catalog(run.spark, catalog, run.spec, at, run.token)
     table = iceberg.find_iceberg_table(run.spark, table_name(run.contract.table, catalog))
@@ -88,9 +88,9 @@ def _statement(before: WholeTable, storage: Storage) -> Statement | Removal | Ex
     before.spark.catalog.setCurrentCatalog(CATALOG)
     change = storage.change()
     if change.restores:
-        return Exchange.restoring(_at(before, _RESTORED, change.restores).table, before.table)
+        return Exchange.restoring(_table_at(before, _RESTORED, change.restores).table, before.table)
     if taken := change.takeover:
-        begun, ended = _at(before, _BEGUN, taken.since), _at(before, _ENDED, taken.head)
+        begun, ended = _table_at(before, _BEGUN, taken.since), _table_at(before, _ENDED, taken.head)
         return Exchange.taking_over(before.spark, begun.table, ended.table, before.table)
     if not change.retracts:
         return read_statement(before.spark, change)

@@ -41,7 +41,7 @@ class Exchange:
         """
         _require_same(then, now, "its older rows are another's")
         had, has = data_files(then), data_files(now)
-        return cls(_of(has, has.keys() - had.keys()), _of(had, had.keys() - has.keys()))
+        return cls(_ordered(has, has.keys() - had.keys()), _ordered(had, had.keys() - has.keys()))
 
     @classmethod
     def taking_over(cls, spark: SparkSession, begun: Any, ended: Any, now: Any) -> "Exchange":
@@ -63,7 +63,7 @@ class Exchange:
             )
             raise Permanent("TABLE_MOVED", message)
         _require_own_folder(now, gained)
-        return cls(_of(has, lost), _of(have, gained))
+        return cls(_ordered(has, lost), _ordered(have, gained))
 
     def execute(self, spark: SparkSession, branch: Branch, spec: JobSpec) -> None:
         """Exchange the table's rows in one commit, which names the change's ingestion.
@@ -102,7 +102,7 @@ class Exchange:
         return added or 0, removed or 0
 
 
-def _of(scans: Mapping[str, Any], paths: Iterable[str]) -> list[Any]:
+def _ordered(scans: Mapping[str, Any], paths: Iterable[str]) -> list[Any]:
     return [scans[path] for path in sorted(paths)]
 
 

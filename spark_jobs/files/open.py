@@ -19,7 +19,7 @@ from spark_jobs.files.text.csv import read_csv
 from spark_jobs.files.text.json import is_array, read_json
 from spark_jobs.files.text.text_lines import BY_BYTES, Unpacked, check_gzip, check_lines
 from spark_jobs.files.transform import transformed
-from spark_jobs.schema.compare import of_any_columns
+from spark_jobs.schema.compare import any_columns
 
 _TEXTS = ("csv", "tsv", "json")
 _BINARY = {"parquet": read_parquet, "orc": read_orc, "avro": read_avro}
@@ -75,5 +75,5 @@ def open_file(
     """
     if not contract.transform:
         return open_source(spark, path, contract, file, limits)
-    source = open_source(spark, path, of_any_columns(contract), file, limits)
+    source = open_source(spark, path, any_columns(contract), file, limits)
     return source if source.findings else transformed(spark, source, contract)

@@ -49,7 +49,7 @@ def append(table: GroupTable, files: Sequence[tuple[Clean, pa.Table]]) -> Append
         return Appended("", ())
     every = _all(made[:count])
     rows = sum(clean.found.found.rows for clean, _ in files[:count])
-    appended = [(own, _of_file(own, measured)) for own in made[:count]]
+    appended = [(own, _file_measures(own, measured)) for own in made[:count]]
     return Appended(table.commit(every, rows), appended)
 
 
@@ -103,7 +103,7 @@ def _all(files: Sequence[Sequence[Any]]) -> list[Any]:
     return [each for own in files for each in own]
 
 
-def _of_file(own: Sequence[Any], together: Measures) -> Measures:
+def _file_measures(own: Sequence[Any], together: Measures) -> Measures:
     """Return the measures of a file whose keys are new, as those of all files are."""
     rows = sum(each.recordCount() for each in own)
     return {id_: replace(each, rows=rows) for id_, each in together.items()}

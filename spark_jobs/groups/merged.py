@@ -95,7 +95,7 @@ def _present(spark: SparkSession, contract: Contract, keys: pa.Table) -> pa.Tabl
     types = [f"{name} {c.type}" for name, c in zip(names, columns, strict=True)]
     asked = in_memory(spark, keys, [*types, f"{_NUMBER} bigint"])
     same = [table[quoted(c.name)] == asked[n] for n, c in zip(names, columns, strict=True)]
-    found = _within(table, columns, keys).join(F.broadcast(asked), reduce(and_, same))
+    found = _rows_in_key_range(table, columns, keys).join(F.broadcast(asked), reduce(and_, same))
     at = [table[quoted(mode.latest_by)].alias("at")] if mode.latest_by else []
     present = found.select(asked[_NUMBER], *at).toArrow()
     if pc.count_distinct(present[_NUMBER]).as_py() < len(present):
@@ -103,7 +103,7 @@ def _present(spark: SparkSession, contract: Contract, keys: pa.Table) -> pa.Tabl
     return present
 
 
-def _within(table: DataFrame, columns: Sequence[Column], keys: pa.Table) -> DataFrame:
+def _rows_in_key_range(table: DataFrame, columns: Sequence[Column], keys: pa.Table) -> DataFrame:
     """Return the table's rows between the least and the greatest key, for which files are left out.
 
     The bounds of each column are on their own.

@@ -48,13 +48,13 @@ class Storage:
         return cls(spec, client("s3"), client("secretsmanager"))
 
     @classmethod
-    def of_objects(cls, spec: JobSpec) -> "Storage":
+    def objects_only(cls, spec: JobSpec) -> "Storage":
         """Return a storage that cannot read the token: it is made in half the time."""
         return Storage(spec, client("s3"), None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Give Spark's tasks the same buckets, by clients of their own."""
-        return Storage.of_objects, (self.spec,)
+        return Storage.objects_only, (self.spec,)
 
     def nessie_token(self) -> str:
         """Return the job's bearer token for Nessie."""

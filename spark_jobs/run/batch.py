@@ -28,7 +28,7 @@ def ingest_batch(
     for part in spec.parts:
         before = reports[-1].audited_hash if reports else spec.base_hash
         # If the file before has no audited commit, the whole batch fails anyway.
-        own = replace(storage, spec=spec.of_part(part, before or branch.head()))
+        own = replace(storage, spec=spec.part_spec(part, before or branch.head()))
         reports.append(_ingest_part(own, spark, branch))
     return together(spec.landed, reports)
 

@@ -61,7 +61,7 @@ def compare(found: Sequence[tuple[str, Type]], contract: Contract) -> Comparison
     )
 
 
-def of_any_columns(contract: Contract) -> Contract:
+def any_columns(contract: Contract) -> Contract:
     """Return the contract for a file with any columns, which are read as they are in the file.
 
     Only a transform reads them. Any of them may hold values that the contract calls confidential in

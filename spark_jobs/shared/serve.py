@@ -209,13 +209,13 @@ class _Server:
 
     def _tried(self, ingest: _Ingest, specs: Sequence[JobSpec]) -> Collection[str]:
         try:
-            return self._once(ingest, specs)
+            return self._ingest_once(ingest, specs)
         except Transient as error:
             self._rest(error)
             self._outlast()
-            return self._once(ingest, specs)
+            return self._ingest_once(ingest, specs)
 
-    def _once(self, ingest: _Ingest, specs: Sequence[JobSpec]) -> Collection[str]:
+    def _ingest_once(self, ingest: _Ingest, specs: Sequence[JobSpec]) -> Collection[str]:
         try:
             return ingest(specs)
         except LakegateError:

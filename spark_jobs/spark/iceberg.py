@@ -113,7 +113,7 @@ def expression(spark: SparkSession, name: str, condition: str) -> Any:
     return convert.convertToIcebergExpression(resolved)
 
 
-def within(spark: SparkSession, bounds: Sequence[tuple[str, str, int | str]]) -> Any:
+def all_bounds(spark: SparkSession, bounds: Sequence[tuple[str, str, int | str]]) -> Any:
     """Return the Iceberg expression that all bounds hold: a column, a sign such as <=, a value.
 
     Texts become decimals, dates and timestamps where a column has such a type.

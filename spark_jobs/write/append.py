@@ -228,7 +228,7 @@ def append_counted(
     spark, counts = source.rows.sparkSession, Observation("file")
     split = _checked_condition(source.rows, contract, nulled=spec.null_unreadable)
     quarantining = [check for check in contract.checks if check.quarantine]
-    rows = provenance.of_one_file(source.rows, contract.provenance, spec).observe(
+    rows = provenance.one_file_rows(source.rows, contract.provenance, spec).observe(
         counts,
         *_counts(split),
         provenance.last_number(contract.provenance).alias(_LAST),

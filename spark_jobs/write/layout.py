@@ -142,21 +142,21 @@ class _Found:
 def _in_struct(struct: Mapping[str, Any], path: str = "", name: str = "") -> Iterator[_Found]:
     for each in struct["fields"]:
         own = each["name"]
-        yield from _within(each["id"], path + own, name + own, each["type"])
+        yield from _nested_columns(each["id"], path + own, name + own, each["type"])
 
 
-def _within(id_: int, path: str, name: str, type_: Any) -> Iterator[_Found]:
+def _nested_columns(id_: int, path: str, name: str, type_: Any) -> Iterator[_Found]:
     written = type_.replace(" ", "") if isinstance(type_, str) else ""
     yield _Found(path, id_, name, written)
     match type_:
         case {"type": "struct"}:
             yield from _in_struct(type_, f"{path}.", f"{name}.")
         case {"type": "list", "element-id": item, "element": inner}:
-            yield from _within(item, f"{path}.list.element", f"{name}.element", inner)
+            yield from _nested_columns(item, f"{path}.list.element", f"{name}.element", inner)
         case {"type": "map"}:
             for part in ("key", "value"):
                 where = f"{path}.key_value.{part}", f"{name}.{part}"
-                yield from _within(type_[f"{part}-id"], *where, type_[part])
+                yield from _nested_columns(type_[f"{part}-id"], *where, type_[part])
 
 
 def _field(found: _Found, metrics: Any) -> Field:

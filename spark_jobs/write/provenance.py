@@ -22,7 +22,7 @@ _BITS = 33
 _IN_PARTITION = (1 << _BITS) - 1
 
 
-def of_one_file(rows: DataFrame, provenance: Provenance, spec: JobSpec) -> DataFrame:
+def one_file_rows(rows: DataFrame, provenance: Provenance, spec: JobSpec) -> DataFrame:
     """Return all rows of one file, in its order, with the columns of provenance.
 
     To number the rows of a file that several tasks read, each task's rows are counted first. Raises

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakegate.audit_tables import QUARANTINE, of_run
+from lakegate.audit_tables import QUARANTINE, run_values
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
 from lakegate.report import READABLE, DataFile
@@ -43,7 +43,7 @@ class Quarantine:
 
         Raises LakegateError as `explain` returns it.
         """
-        columns = [F.lit(value).alias(name) for name, value in self._of_run.items()]
+        columns = [F.lit(value).alias(name) for name, value in self._run_values.items()]
         moment = F.lit(self.started_at).cast("timestamp").alias("run_ts")
         made = rows.select(*columns, moment, "row", "reasons")
         folder = self.storage.address(new_prefix(QUARANTINE, self.storage))
@@ -58,7 +58,7 @@ class Quarantine:
         Raises LakegateError where it cannot be put.
         """
         moment = datetime.fromisoformat(self.started_at)
-        same = {**self._of_run, "run_ts": moment, "reasons": [READABLE]}
+        same = {**self._run_values, "run_ts": moment, "reasons": [READABLE]}
         schema = arrow_schema(QUARANTINE)
         options = {"compression": "zstd", "store_schema": False, "use_dictionary": list(same)}
         address = self.storage.address(f"{new_prefix(QUARANTINE, self.storage)}.parquet")
@@ -70,9 +70,9 @@ class Quarantine:
         return DataFile(address, sum(map(len, rows)), size)
 
     @property
-    def _of_run(self) -> Mapping[str, Any]:
+    def _run_values(self) -> Mapping[str, Any]:
         spec = self.storage.spec
-        return of_run(spec.ingestion, spec.attempt, spec.table, spec.landed.uri)
+        return run_values(spec.ingestion, spec.attempt, spec.table, spec.landed.uri)
 
 
 def _with_same(texts: Any, same: Mapping[str, Any], schema: pa.Schema) -> pa.Table:

@@ -140,7 +140,7 @@ def test_a_deployment_is_seen_as_it_is(seen: Seen) -> None:
     outside = seen.outside
     stack = outside.stack("lakegate-dev")
     assert (stack.status, stack.parameters) == ("CREATE_COMPLETE", {"Stage": "dev"})
-    assert stack.of_type(QUEUE)["UploadQueue"].endswith("/uploads")
+    assert stack.ids_of_type(QUEUE)["UploadQueue"].endswith("/uploads")
     assert outside.stack("nothing").status == ""
     function = outside.function(FUNCTION)
     assert function.sha256

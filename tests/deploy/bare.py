@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from unittest import mock
 
-from access.deployment.choice import of_stack
+from access.deployment.choice import stack_deployment
 from infra.aws.facts import Facts
 from infra.cloudformation import Stacks
 from infra.local import ministack, parts, processes, settings, stack, stack_file
@@ -58,7 +58,7 @@ class Cloud:
         outputs = self.stacks.outputs(STAGE.stack)
         deployed = stack.described(self.at, outputs, self.tokens["reader"])
         stack_file.write(self.home, deployed)
-        return Gate(self.home, of_stack(deployed).adapters())
+        return Gate(self.home, stack_deployment(deployed).adapters())
 
     def prepare(self) -> None:
         """Store the facts and the secrets of an existing platform, as its owner does."""

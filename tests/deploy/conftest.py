@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from infra.lambda_python import of_local_stack
+from infra.lambda_python import local_stack_python
 from infra.setup import deploy_environment
 from infra.versions import LAMBDA_PYTHON
 from tests.deploy import bare
@@ -30,7 +30,7 @@ def cloud(account: Account) -> Iterator[Cloud]:
 @pytest.fixture(scope="session")
 def lambda_python() -> None:
     """Skip what needs functions that run on AWS's own Python, where it is not here."""
-    if of_local_stack() != LAMBDA_PYTHON:
+    if local_stack_python() != LAMBDA_PYTHON:
         pytest.skip(f"the account here runs no function of Python {LAMBDA_PYTHON}")
 
 

@@ -171,7 +171,7 @@ def started(home: Path, **variables: str) -> Iterator[Gate]:
     with mock.patch.dict(os.environ, {**variables, "LAKEGATE_HOME": str(home)}):
         try:
             running = local_stack.start(print)
-            gate = Gate(home, deployment.of_stack(running).adapters())
+            gate = Gate(home, deployment.stack_deployment(running).adapters())
             yield gate
             assert unexpected(gate) == []
         finally:

@@ -190,7 +190,7 @@ def judge_alone(
     parts: list[AuditReport] = []
     at = spec.base_hash
     for nth, part in enumerate(spec.parts, 1):
-        own = spec.of_part(part, at)
+        own = spec.part_spec(part, at)
         found = _found(own, catalog, lake)
         at = found.audited_hash
         report = judge_found(own, passed if parts else script, found, catalog, keys)

@@ -68,7 +68,7 @@ def test_a_failure_is_annotated_at_its_line(audited: Audited, tmp_path: Path) ->
         ("id\n1\n", lines["total"], "MISSING_COLUMN"),
     ):
         report = audited(write(tmp_path / "a.csv", content), text)
-        results = ci_output.of_audit(report, parse(text, "a.yaml"), "a.yaml")
+        results = ci_output.audit_results(report, parse(text, "a.yaml"), "a.yaml")
         said = ci_output.text(results, Format.GITHUB)
         assert f"::error file=a.yaml,line={line},title={name}::" in said
 

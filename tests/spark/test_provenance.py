@@ -19,7 +19,7 @@ from lakegate.report import AuditReport, Verdict
 from spark_jobs.files.open import open_source
 from spark_jobs.files.source import LocalFile
 from spark_jobs.one_pass.examined import WAY
-from spark_jobs.write.provenance import of_one_file, require_each_number
+from spark_jobs.write.provenance import one_file_rows, require_each_number
 from tests.spark.conftest import Job, orc_file, parquet, reason
 from tests.spark.measuring import NO_RUN, contract_of, options, reading_session
 from tests.spark.test_group import _ingest as ingest_together
@@ -71,7 +71,7 @@ def test_rows_are_numbered_as_they_stand_in_the_file(job: Job, tmp_path: Path, k
     file.write_bytes(write({"id": [2 * n for n in range(1, _ROWS + 1)]}))
     contract = parse(_contract("tests.test", format=format_), "a test")
     source = open_source(spark, str(file), contract, LocalFile(file))
-    rows = of_one_file(source.rows, contract.provenance, NO_RUN)
+    rows = one_file_rows(source.rows, contract.provenance, NO_RUN)
     found = {row["id"]: row["row_number"] for row in rows.collect()}
     assert found == {2 * n: n for n in range(1, _ROWS + 1)}
     if kind in ("parquet", "csv", "json"):

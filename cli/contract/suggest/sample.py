@@ -78,7 +78,7 @@ def _profiled(connection: duckdb.DuckDBPyConnection, file: Path) -> Sample:
     if format_ and (format_ == "avro" or b"\0" in head or tail.startswith(_MAGIC[format_][:3])):
         return _columnar(connection, file, format_, head, tail)
     data = gzip.decompress(file.read_bytes()) if is_gzip(head) else file.read_bytes()
-    return _of_cells(connection, _cells(file, data))
+    return _load_cells(connection, _cells(file, data))
 
 
 _MAGIC = {"parquet": b"PAR1", "orc": b"ORC", "avro": avro.MAGIC}
@@ -128,7 +128,7 @@ def _cells(file: Path, data: bytes) -> Cells:
     return read_json(content)
 
 
-def _of_cells(connection: duckdb.DuckDBPyConnection, cells: Cells) -> Sample:
+def _load_cells(connection: duckdb.DuckDBPyConnection, cells: Cells) -> Sample:
     connection.register("cells", cells.table)
     connection.execute("CREATE VIEW sample AS FROM cells")
     rows = cells.table.num_rows

@@ -151,7 +151,7 @@ class Tables:
             fine = (each for each in read if isinstance(each, _Written))
             together = {file.file_path for each in fine for file in each.added}
             fit = pool.map(lambda each: self._fit(each, current, together), read)
-            return _of_one_spec(dict(zip(sources, fit, strict=True)))
+            return _refuse_other_specs(dict(zip(sources, fit, strict=True)))
 
     def _written(self, table: str, source: Intent) -> _Written | LakegateError:
         try:
@@ -284,7 +284,7 @@ class Tables:
             raise CannotRebase("TABLE_UNUSABLE", message) from error
 
 
-def _of_one_spec(
+def _refuse_other_specs(
     fitting: Mapping[Intent, _Written | LakegateError],
 ) -> dict[Intent, _Written | LakegateError]:
     """Return the same, with an error for sources whose files are of another spec than the first's.

@@ -48,7 +48,7 @@ class Charges(Notes):
         item = {**asdict(new), "id": _id(new.name), "revision": old.revision + 1}
         put = {"TableName": self._table.name, "Item": item, **as_read(old.revision)}
         try:
-            self._at_once([{"Put": put}, {"Update": self._adding(old, new, budget)}])
+            self._write_at_once([{"Put": put}, {"Update": self._adding(old, new, budget)}])
         except TransactionCancelled as cancelled:
             if cancelled.failed[0]:
                 raise Moved([new.name]) from cancelled
@@ -68,7 +68,7 @@ class Charges(Notes):
             found["ConditionExpression"], values[":most"] = room, budget * MILLION
         return {**found, "UpdateExpression": update, "ExpressionAttributeValues": values}
 
-    def _at_once(self, writes: Sequence[Mapping[str, Any]]) -> None:
+    def _write_at_once(self, writes: Sequence[Mapping[str, Any]]) -> None:
         for _ in range(_TRIES - 1):
             with suppress(Contended):
                 return self._transact_writes(writes)

@@ -58,7 +58,9 @@ def packed(whole: Mapping[str, Any]) -> dict[str, Any]:
     """Return the short item of a member; `unpacked` returns the whole one."""
     item = {name: value for name, value in whole.items() if name not in (*_ALIKE, "group")}
     item[COMMON] = shared_items(whole)[1]["id"]
-    gone = {name: _since(item["landed_at"], at) for name, at in json.loads(item["times"]).items()}
+    gone = {
+        name: _milliseconds(item["landed_at"], at) for name, at in json.loads(item["times"]).items()
+    }
     checks = [
         {name: value for name, value in check.items() if not _is_usual(name, value)}
         for check in json.loads(item["checks"])
@@ -153,7 +155,7 @@ def _usual_key(item: Mapping[str, Any]) -> str:
     return report_key(item.get("table", ""), item["id"], int(item.get("attempt", 1)))
 
 
-def _since(landed_at: str, time: str) -> int | str:
+def _milliseconds(landed_at: str, time: str) -> int | str:
     """Return the milliseconds from landing to a time, or the text if it would not come back."""
     gone = datetime.fromisoformat(time).astimezone(UTC) - _parsed(landed_at)
     milliseconds = round(gone / _MILLISECOND)

@@ -87,11 +87,11 @@ def announcements(
     """
     locations = metadata or {}
     tables = ingestion.tables or ("",)
-    found = [_of_end(ingestion, table, tip, locations.get(table, "")) for table in tables]
-    return [_of_part(ingestion, each) for each in found] if ingestion.parts else found
+    found = [_end_announcement(ingestion, table, tip, locations.get(table, "")) for table in tables]
+    return [_part_announcement(ingestion, each) for each in found] if ingestion.parts else found
 
 
-def _of_part(ingestion: Ingestion, of_batch: Announcement) -> Announcement:
+def _part_announcement(ingestion: Ingestion, of_batch: Announcement) -> Announcement:
     """Return the announcement of one table of a batch."""
     mine = [part for part in ingestion.parts if part.table == of_batch.table]
     return replace(
@@ -103,7 +103,7 @@ def _of_part(ingestion: Ingestion, of_batch: Announcement) -> Announcement:
     )
 
 
-def _of_end(
+def _end_announcement(
     ingestion: Ingestion, table: str, tip: Tip | None, metadata_location: str
 ) -> Announcement:
     reason, approval = ingestion.reason, ingestion.decisions.approval

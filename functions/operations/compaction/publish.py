@@ -39,7 +39,9 @@ def publish(adapters: Adapters, begun: Compaction) -> None:
     if _is_published(adapters, begun):
         return
     adapters.catalog.head(begun.branch)
-    compared = adapters.tables().change(begun.table, _at(begun.base), _at(begun.rewritten))
+    compared = adapters.tables().change(
+        begun.table, _main_at(begun.base), _main_at(begun.rewritten)
+    )
     if not compared.removed:
         raise Unsound("NO_EFFECT", "no data file was rewritten")
     prefix = fresh_branch(begun.table, begun.id[-12:], "")
@@ -52,7 +54,7 @@ def publish(adapters: Adapters, begun: Compaction) -> None:
             raise Unsound(gone.code, "main has replaced some of its data files") from gone
 
 
-def _at(hash_: str) -> str:
+def _main_at(hash_: str) -> str:
     return f"{MAIN}@{hash_}"
 
 
@@ -94,7 +96,7 @@ def _merge(
     written = Intent(begun.branch, begun.rewritten)
     adapters.tables().replace(begun.table, written, tuple(compared.removed), name)
     head = adapters.catalog.head(name)
-    made = adapters.tables().change(begun.table, _at(base), _at(head))
+    made = adapters.tables().change(begun.table, _main_at(base), _main_at(head))
     if made != compared or made.rows:
         raise Unsound("FILES_DIFFER", "other data files would come or go than were compared")
     message = (
@@ -105,5 +107,5 @@ def _merge(
 
 
 def _has_deletes(adapters: Adapters, table: str, at: str) -> bool:
-    rows = adapters.tables().rows(table, _at(at))
+    rows = adapters.tables().rows(table, _main_at(at))
     return bool(rows.position_deletes or rows.equality_deletes)

@@ -65,7 +65,7 @@ def reconciled(
     balances = tuple(_balances(adapters, main, table, thorough=thorough))
     problems = (
         *(not_taken_in(id_, each) for id_, each in strangers.items()),
-        *_of_log(adapters, known, main),
+        *_log_findings(adapters, known, main),
         *main.problems,
         *foreign_branches(adapters, table),
         *(finding for each in balances for finding in wrong_rows(each)),
@@ -142,7 +142,7 @@ def _listed(
     return many, {id_: each for id_, each in unknown.items() if id_ not in late}
 
 
-def _of_log(adapters: Adapters, known: _Known, main: MainScan) -> Iterator[Finding]:
+def _log_findings(adapters: Adapters, known: _Known, main: MainScan) -> Iterator[Finding]:
     """Find ingestions that main's log lacks or has twice; read it again only if needed."""
     found = commits_naming(adapters.catalog.log(), set(known.missing), main.suspects)
     for id_, named in found.items():

@@ -93,7 +93,7 @@ def scan_main(adapters: Adapters, start: Checkpoint | None, since: datetime, onl
             for each, made in zip(kept, changes, strict=True):
                 _count(each.commit, made, found, since)
             _count_older((each.commit for each in mine if not each.is_kept), found, only)
-            foreign += _of_others(some, only)
+            foreign += _other_writers_commits(some, only)
             named = (each.commit for each in some if not only or only in each.names)
             found.problems += foreign_commits(adapters, named)
     _count_others(adapters, foreign, found, since)
@@ -244,7 +244,7 @@ def _count_older(commits: Iterable[Commit], found: MainScan, only: str) -> None:
                 found.older[table] += rows
 
 
-def _of_others(some: Iterable[_Entry], only: str) -> Iterator[tuple[Commit, str]]:
+def _other_writers_commits(some: Iterable[_Entry], only: str) -> Iterator[tuple[Commit, str]]:
     """Yield the commits of other writers with each table that they changed."""
     for commit, names, is_kept in some:
         if is_kept and merge_commit.INGESTIONS not in commit.properties:

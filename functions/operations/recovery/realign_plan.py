@@ -105,9 +105,9 @@ class Branches:
 
     def own(self, ingestion: Ingestion) -> set[str]:
         """Return the branches that were created for an ingestion, or for a group with it."""
-        return self._own.get(ingestion.id[:ID_PART], set()) | self.of_group(ingestion)
+        return self._own.get(ingestion.id[:ID_PART], set()) | self.group_branches(ingestion)
 
-    def of_group(self, ingestion: Ingestion) -> set[str]:
+    def group_branches(self, ingestion: Ingestion) -> set[str]:
         """Return the group's branch that holds its rows, if there is one."""
         return set() if _id_part(ingestion.branch) else {ingestion.branch} & self._all
 
@@ -176,19 +176,19 @@ def decide(ingestions: Sequence[Ingestion], facts: Facts) -> list[Decision]:
     found = []
     for each in ingestions:
         if each.id in lost or each.id in facts.unclear:
-            found.append(_of_lost(each, facts))
+            found.append(_lost_decision(each, facts))
         elif _must_run_again(each, facts, versions.get(_key(each), ())):
             found.append(Decision(each, (Kind.RUN_AGAIN,)))
         else:
-            found.append(_of_other(each, facts, lost))
+            found.append(_other_decision(each, facts, lost))
     return sorted((each for each in found if each.kinds), key=_order)
 
 
-def _of_lost(ingestion: Ingestion, facts: Facts) -> Decision:
+def _lost_decision(ingestion: Ingestion, facts: Facts) -> Decision:
     if why := facts.unclear.get(ingestion.id, ""):
         return Decision(ingestion, (Kind.UNCLEAR,), why)
     if files_needed(ingestion) <= set(facts.landed):
-        shared = facts.branches.of_group(ingestion) - {*facts.needed}
+        shared = facts.branches.group_branches(ingestion) - {*facts.needed}
         return Decision(ingestion, (Kind.PUBLISH_AGAIN,), branches=tuple(shared))
     message = (
         f"main lost commit {ingestion.merge_hash}, which published its {ingestion.audit.rows:,} "
@@ -207,7 +207,7 @@ def _must_run_again(ingestion: Ingestion, facts: Facts, lost: Sequence[Ingestion
     return is_ignored and any(is_newer(each, ingestion) for each in lost)
 
 
-def _of_other(ingestion: Ingestion, facts: Facts, lost: Collection[str]) -> Decision:
+def _other_decision(ingestion: Ingestion, facts: Facts, lost: Collection[str]) -> Decision:
     commit, stale = facts.commits.get(ingestion.id), _stale(ingestion, facts)
     is_adopted = bool(commit) and not facts.main.agrees(ingestion)
     is_open_again = ingestion.state in ALERTED and ingestion.superseded_by in lost

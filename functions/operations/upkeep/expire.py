@@ -63,7 +63,7 @@ def expire(adapters: Adapters, days: int, *, dry_run: bool = False) -> Iterator[
         branches_to_delete = _due(ingestion, before, references)
         gone |= set(branches_to_delete)
         if branches_to_delete:
-            yield _of_ingestion(adapters, ingestion, branches_to_delete, dry_run=dry_run)
+            yield _expire_ingestion(adapters, ingestion, branches_to_delete, dry_run=dry_run)
     needed = {ingestion.branch for ingestion in known.values() if _needs(ingestion, before)}
     ours = {n: h for n, h in references.items() if n.startswith(_OURS) and n not in needed | gone}
     oldest = now - timedelta(days=max(days, _YOUNGEST))
@@ -71,7 +71,7 @@ def expire(adapters: Adapters, days: int, *, dry_run: bool = False) -> Iterator[
         if written < oldest:
             tables = ", ".join(_tables(name, known.values()))
             expired = Expired(tables, (name,), times.text(written))
-            yield _of_unneeded(adapters, expired, references[name], dry_run=dry_run)
+            yield _expire_unneeded(adapters, expired, references[name], dry_run=dry_run)
 
 
 def _due(ingestion: Ingestion, before: str, references: Mapping[str, str]) -> Mapping[str, str]:
@@ -92,7 +92,7 @@ def _needs(ingestion: Ingestion, before: str) -> bool:
     return is_kept and ingestion.ended_at >= before
 
 
-def _of_ingestion(
+def _expire_ingestion(
     adapters: Adapters,
     ingestion: Ingestion,
     branches_to_delete: Mapping[str, str],
@@ -109,7 +109,7 @@ def _of_ingestion(
         return replace(expired, left=error.message)
 
 
-def _of_unneeded(adapters: Adapters, expired: Expired, head: str, *, dry_run: bool) -> Expired:
+def _expire_unneeded(adapters: Adapters, expired: Expired, head: str, *, dry_run: bool) -> Expired:
     """Delete a branch that still has this head; return what became of it."""
     (name,) = expired.branches
     try:

@@ -29,7 +29,7 @@ def with_terms(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     """
     parts = ingestion.parts or _pinned(adapters, ingestion)
     stored = _contracts(adapters, ingestion, parts)
-    parts = tuple(_under(stored[part.table], part) for part in parts)
+    parts = tuple(_name_contract(stored[part.table], part) for part in parts)
     if len(json.dumps([asdict(part) for part in parts])) > _LONGEST:
         message = (
             "the names of its files are too long together: give shorter ones, "
@@ -104,7 +104,7 @@ def _part(adapters: Adapters, listed: Listed, landed: LandedObject) -> BatchFile
     )
 
 
-def _under(stored: StoredContract, part: BatchFile) -> BatchFile:
+def _name_contract(stored: StoredContract, part: BatchFile) -> BatchFile:
     return replace(part, contract_key=stored.key, contract_version=stored.version)
 
 

@@ -82,12 +82,12 @@ def parameters(text: str) -> Parameters:
     kept = {name: value for name, value in conf.items() if not name.startswith(_OF_THE_DRIVER)}
     variables = _named(conf, "spark.emr-serverless.driverEnv.")
     of_executors = _named(conf, "spark.executorEnv.")
-    beside = _beside(conf)
+    beside = _bytes_beside_jvm(conf)
     py_files = _listed(given.py_files)
     return Parameters(kept, variables, of_executors, py_files, needed, workers, beside)
 
 
-def _beside(conf: Mapping[str, str]) -> int:
+def _bytes_beside_jvm(conf: Mapping[str, str]) -> int:
     """Return the driver's bytes beside its JVM: by default a tenth of that, or 384 MiB if more."""
     memory = _bytes(conf.get("spark.driver.memory", _MEMORY))
     given = conf.get("spark.driver.memoryOverhead")

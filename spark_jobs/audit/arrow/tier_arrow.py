@@ -164,7 +164,7 @@ def measures(found: Pass, contract: Contract) -> dict[str, Measured]:
     """
     asked = _asked(contract)
     single = {c.id: _measured(found, c, contract) for c in asked if c.metric not in _KEYED}
-    of_keys = dict(_of_keys(found, [check for check in asked if check.metric in _KEYED]))
+    of_keys = dict(_key_measures(found, [check for check in asked if check.metric in _KEYED]))
     return {id_: each for id_, each in {**single, **of_keys}.items() if each is not None}
 
 
@@ -183,7 +183,7 @@ def _measured(found: Pass, check: Check, contract: Contract) -> Measured | None:
     return Measured(number, found.rows, Tier.ARROW)
 
 
-def _of_keys(found: Pass, checks: Sequence[Check]) -> Iterator[tuple[str, Measured]]:
+def _key_measures(found: Pass, checks: Sequence[Check]) -> Iterator[tuple[str, Measured]]:
     """Yield the measures of keys, each counted once, with the notes of `of_files`."""
     hashes = found.hashes.items()
     counted = {key: counts for key, each in hashes if (counts := arrow_keys.count(each))}

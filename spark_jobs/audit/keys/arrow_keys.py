@@ -48,7 +48,7 @@ def hashes(columns: Sequence[pa.ChunkedArray], hash_rows: HashRows | None = None
     same = ordered[1:] == ordered[:-1]
     if exact or not same.any():
         return Hashes((ordered,), exact, counts(ordered))
-    rows = np.flatnonzero(complete & among(by_row, ordered[1:][same]))
+    rows = np.flatnonzero(complete & occur(by_row, ordered[1:][same]))
     return Hashes((ordered,), exact, _grouped(columns, rows, len(ordered)))
 
 
@@ -57,7 +57,7 @@ def with_hashes(columns: Sequence[pa.ChunkedArray], wanted: Array, hash_rows: Ha
 
     In the columns `key0`, `key1`, … equal keys have equal values, and different ones different.
     """
-    rows = np.flatnonzero(complete_rows(columns) & among(hash_rows(columns), wanted))
+    rows = np.flatnonzero(complete_rows(columns) & occur(hash_rows(columns), wanted))
     return _distinct_rows(columns, rows)
 
 
@@ -85,7 +85,7 @@ def counts(ordered: Array) -> Keys:
     return Keys(len(ordered) - excess, first, excess + first)
 
 
-def among(hashes: Array, ordered: Array) -> Array:
+def occur(hashes: Array, ordered: Array) -> Array:
     """Return which of the hashes occur among others, which are sorted."""
     if not len(ordered):
         return np.zeros(len(hashes), bool)

@@ -53,7 +53,7 @@ def in_words(count: int) -> str:
     return "1 key" if count == 1 else f"{count:,} keys"
 
 
-def of_check(columns: Sequence[str], contract: Contract) -> list[Expression]:
+def key_expressions(columns: Sequence[str], contract: Contract) -> list[Expression]:
     """Return the key columns of a check, nested ones too."""
     return [F.col(path(contract.column(name))) for name in columns]
 

@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.audit.keys.arrow_keys import among
+from spark_jobs.audit.keys.arrow_keys import occur
 
 VERSION = 1  # of the bytes, and of `arrow_keys.mixed`
 FOLDER = "_key_digests"  # Iceberg ignores folders with this first letter, as other readers do
@@ -68,7 +68,7 @@ class KeyDigest:
 
     def seem_present(self, hashes: _Hashes) -> _Hashes:
         """Return which of the hashes may be in the data file; those that are not are new."""
-        return among(hashes >> np.uint64(self.cut), self.hashes)
+        return occur(hashes >> np.uint64(self.cut), self.hashes)
 
 
 def pack(hashes: _Hashes, subject: Subject) -> bytes:

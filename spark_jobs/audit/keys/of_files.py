@@ -16,7 +16,7 @@ from lakegate.contract.checks import Check, Metric
 from lakegate.contract.model import Contract
 from lakegate.report import Tier
 from spark_jobs.audit import check_sql
-from spark_jobs.audit.keys.counts import of_check
+from spark_jobs.audit.keys.counts import key_expressions
 from spark_jobs.audit.run import Measured
 from spark_jobs.files.source import FILE
 
@@ -31,21 +31,21 @@ def by_file(rows: DataFrame, contract: Contract) -> dict[str, dict[str, Measured
     keyed.sort(key=lambda check: len(check.columns))
     every = F.count(F.lit(1)).alias(_ROWS)
     found = rows.groupBy(FILE).agg(every, *_key_counts(keyed, contract)).collect()
-    return {row[FILE]: dict(_of_keys(row.asDict(), keyed)) for row in found}
+    return {row[FILE]: dict(_measures(row.asDict(), keyed)) for row in found}
 
 
 def _key_counts(checks: Sequence[Check], contract: Contract) -> Iterator[Expression]:
     """Yield each key's number of different values, of rows with it, and of rows to check."""
     for n, check in enumerate(checks):
         covered = F.expr(check_sql.checks_row(check))
-        key = [F.when(covered, part) for part in of_check(check.columns, contract)]
+        key = [F.when(covered, part) for part in key_expressions(check.columns, contract)]
         complete = reduce(and_, [part.isNotNull() for part in key])
         yield F.count_distinct(*key).alias(f"distinct_{n}")
         yield F.count_if(complete).alias(f"keys_{n}")
         yield F.count_if(covered).alias(f"covered_{n}")
 
 
-def _of_keys(found: Mapping[str, Any], checks: Sequence[Check]) -> Iterator[tuple[str, Measured]]:
+def _measures(found: Mapping[str, Any], checks: Sequence[Check]) -> Iterator[tuple[str, Measured]]:
     for n, check in enumerate(checks):
         distinct, rows = found[f"distinct_{n}"], found[_ROWS]
         if check.basis.metric is Metric.DISTINCT:

@@ -8,7 +8,7 @@ from lakegate.contract.columns import quoted
 from lakegate.contract.rules import Reference
 from lakegate.errors import Permanent
 from spark_jobs.audit import main_table
-from spark_jobs.audit.keys.counts import Keys, found_in, keys_of, of_check
+from spark_jobs.audit.keys.counts import Keys, found_in, key_expressions, keys_of
 from spark_jobs.audit.run import Run
 
 _EXACT = ("int", "bigint", "decimal")
@@ -22,7 +22,7 @@ def missing(run: Run, check: Check, reference: Reference, rows: DataFrame) -> tu
     was created; a table that refers to itself includes the file's rows. Raises Permanent
     NO_REFERENCE where the other table or its columns cannot be compared.
     """
-    of_rows = keys_of(rows, of_check(check.columns, run.contract))
+    of_rows = keys_of(rows, key_expressions(check.columns, run.contract))
     groups = of_rows.groupBy(*of_rows.columns).agg(F.count(F.lit(1)).alias("n")).persist()
     try:
         distinct = groups.count()
@@ -59,7 +59,7 @@ def _target_keys(
     columns = [run.contract.column(name) for name in check.columns]
     if reference.table == run.contract.table:
         rows: DataFrame | None = main_table.whole_table(run)
-        targets = of_check(reference.columns, run.contract)
+        targets = key_expressions(reference.columns, run.contract)
     else:
         other = main_table.open_table(run, reference.table)
         if other.table is None:

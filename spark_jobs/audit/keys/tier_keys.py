@@ -54,7 +54,7 @@ class _KeyAudit:
     @cached_property
     def storage(self) -> Storage:
         """Return the buckets of the run."""
-        return Storage.of_objects(self.run.spec)
+        return Storage.objects_only(self.run.spec)
 
 
 def is_measured(check: Check) -> bool:
@@ -291,7 +291,7 @@ def _beside_own(found: Measured, own: Measured) -> Measured:
 
 
 def _keys(run: Run, check: Check, rows: DataFrame) -> DataFrame:
-    return keys.keys_of(rows, keys.of_check(check.columns, run.contract))
+    return keys.keys_of(rows, keys.key_expressions(check.columns, run.contract))
 
 
 def _filtered(rows: DataFrame, check: Check) -> DataFrame:

@@ -37,7 +37,7 @@ _SPARK, _LEGACY = b"org.apache.spark.version", b"org.apache.spark.legacyDateTime
 
 def why_never(contract: Contract) -> str:
     """Return why Spark must write the rows of all files of a contract; "" if it need not."""
-    return next(_of_contract(contract), "")
+    return next(_contract_reasons(contract), "")
 
 
 def compared(found: pa.Schema, contract: Contract) -> Comparison:
@@ -55,12 +55,12 @@ def why_inexact(footer: bytes, found: pa.Schema, contract: Contract) -> str:
     try:
         described = read.struct()
         read.end()
-        return next(_of_footer(described, found, contract), "")
+        return next(_footer_reasons(described, found, contract), "")
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         return f"its footer cannot be understood: {error!r}"
 
 
-def _of_contract(contract: Contract) -> Iterator[str]:
+def _contract_reasons(contract: Contract) -> Iterator[str]:
     if contract.write == "spark":
         yield "its contract has write: spark"
     if contract.format not in ("parquet", *TEXTS):
@@ -69,14 +69,14 @@ def _of_contract(contract: Contract) -> Iterator[str]:
         yield "its contract has a transform"
 
 
-def _of_footer(footer: dict[int, Any], found: pa.Schema, contract: Contract) -> Iterator[str]:
-    yield from _of_encryption(footer)
-    yield from _of_columns(found, contract)
-    yield from _of_calendar(footer, found)
-    yield from _of_row_groups(footer)
+def _footer_reasons(footer: dict[int, Any], found: pa.Schema, contract: Contract) -> Iterator[str]:
+    yield from _encryption_reasons(footer)
+    yield from _column_reasons(found, contract)
+    yield from _calendar_reasons(footer, found)
+    yield from _row_group_reasons(footer)
 
 
-def _of_encryption(footer: dict[int, Any]) -> Iterator[str]:
+def _encryption_reasons(footer: dict[int, Any]) -> Iterator[str]:
     chunks = [chunk for group in footer[_ROW_GROUPS] for chunk in group[_CHUNKS]]
     if {_ENCRYPTION, _SIGNING_KEY} & footer.keys() or any(
         {_COLUMN_KEY, _ENCRYPTED_META} & chunk.keys() for chunk in chunks
@@ -86,7 +86,7 @@ def _of_encryption(footer: dict[int, Any]) -> Iterator[str]:
         yield "its columns are in other files"
 
 
-def _of_columns(found: pa.Schema, contract: Contract) -> Iterator[str]:
+def _column_reasons(found: pa.Schema, contract: Contract) -> Iterator[str]:
     names = {name.lower(): name for name in found.names}
     there = [column for column in contract.columns if column.name.lower() in names]
     if not 0 < len(found.names) == len(names) or {c.name for c in there} - {*found.names}:
@@ -101,7 +101,7 @@ def _of_columns(found: pa.Schema, contract: Contract) -> Iterator[str]:
         yield f"only Spark converts one of its columns: {error}"
 
 
-def _of_calendar(footer: dict[int, Any], found: pa.Schema) -> Iterator[str]:
+def _calendar_reasons(footer: dict[int, Any], found: pa.Schema) -> Iterator[str]:
     notes = {each[_KEY]: each.get(_VALUE, b"") for each in footer.get(_KEY_VALUES, ())}
     by_spark, writer = notes.get(_SPARK, b""), footer.get(_WRITER, b"")
     unsure = not by_spark and (not writer or writer.startswith(_OLD_WRITERS))
@@ -111,7 +111,7 @@ def _of_calendar(footer: dict[int, Any], found: pa.Schema) -> Iterator[str]:
         yield "its writer may have counted days by the Julian calendar"
 
 
-def _of_row_groups(footer: dict[int, Any]) -> Iterator[str]:
+def _row_group_reasons(footer: dict[int, Any]) -> Iterator[str]:
     groups = footer[_ROW_GROUPS]
     paths = [path for path, each in elements(footer[_SCHEMA]) if not each.get(_CHILDREN)]
     if len({".".join(path) for path in paths}) < len(paths):

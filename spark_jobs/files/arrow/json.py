@@ -36,9 +36,9 @@ from spark_jobs.files.arrow.text import (
     declined,
     parsed_type,
     read_texts,
+    refuse_too_large,
     table_of,
     text_of,
-    within,
 )
 from spark_jobs.files.arrow.types import TIMES, schema_of
 from spark_jobs.files.arrow.values import is_decimal, trues
@@ -198,7 +198,7 @@ def _cells(values: Any, column: Column) -> Cells:
         zeros = values.filter(pc.equal(values, 0.0))
         if trues(pc.less(pc.divide(1.0, zeros), 0.0)) or trues(pc.invert(pc.is_finite(values))):
             raise declined(column)
-    return within(Cells(values), column)
+    return refuse_too_large(Cells(values), column)
 
 
 def _require_plain(extra: pa.Table, body: bytes) -> None:

@@ -36,7 +36,7 @@ class Place:
 @lru_cache(maxsize=64)
 def places(columns: tuple[Column, ...]) -> tuple[Place, ...]:
     """Return the places of columns, each before those within it."""
-    return tuple(place for each in columns for place in _within(Place(each.name, parse(each.type))))
+    return tuple(place for each in columns for place in _nested(Place(each.name, parse(each.type))))
 
 
 def fields(columns: tuple[Column, ...]) -> list[Place]:
@@ -44,7 +44,7 @@ def fields(columns: tuple[Column, ...]) -> list[Place]:
     return [each for each in places(columns) if each.type is not None]
 
 
-def _within(place: Place) -> Iterator[Place]:
+def _nested(place: Place) -> Iterator[Place]:
     yield place
     match place.type:
         case Struct(parts):
@@ -58,7 +58,7 @@ def _within(place: Place) -> Iterator[Place]:
         case _:
             inner = []
     for each in inner:
-        yield from _within(each)
+        yield from _nested(each)
 
 
 def elements(schema: Sequence[Element]) -> list[tuple[tuple[str, ...], Element]]:

@@ -177,7 +177,7 @@ def read_texts(texts: Any, column: Column) -> Cells:
         if trues(pc.match_substring_regex(texts.filter(bad), wide)):
             raise declined(column)
         texts = pc.if_else(bad, pa.scalar(None, texts.type), texts)
-    return within(Cells(_values(texts, column), bad), column)
+    return refuse_too_large(Cells(_values(texts, column), bad), column)
 
 
 def _values(texts: Any, column: Column) -> Any:
@@ -191,7 +191,7 @@ def parsed_type(column: Column) -> pa.DataType:
     return pa.int64() if column.type == "int" else type_of(column)
 
 
-def within(cells: Cells, column: Column) -> Cells:
+def refuse_too_large(cells: Cells, column: Column) -> Cells:
     """Return the cells; of these, values that are too large for the column's type are bad."""
     values = cells.values
     if column.type in FLOATING:

@@ -40,7 +40,7 @@ def most_bytes(pages: memoryview, codec: str, enough: int) -> int:
     """
     try:
         found = list(_pages(pages))
-        bound = sum(page.size for page in found) + _of_shared(found)
+        bound = sum(page.size for page in found) + _shared_beginnings_size(found)
         entries = sum(page.values for page in found if page.encoding in _OF_DICTIONARY)
         dictionaries = [page for page in found if page.encoding is None]
         largest = sum(page.size for page in dictionaries)
@@ -51,7 +51,7 @@ def most_bytes(pages: memoryview, codec: str, enough: int) -> int:
     return bound + entries * largest
 
 
-def _of_shared(pages: list[_Page]) -> int:
+def _shared_beginnings_size(pages: list[_Page]) -> int:
     """Return the most bytes of texts that share their beginnings: each may be all of its page."""
     return sum(page.size * page.values for page in pages if page.encoding == _SHARED_BEGINNINGS)
 

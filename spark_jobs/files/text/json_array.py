@@ -16,7 +16,7 @@ _STRING = r'"(?:[^"\\]++|\\.)*+"'
 _OTHER = r'[^"\[\]{}]++'
 
 
-def _within() -> str:
+def _text_in_brackets() -> str:
     """Return the expression for the text between two brackets of any kind."""
     within = f"(?:{_OTHER}|{_STRING})*+"
     for _ in range(_DEEPEST):
@@ -24,7 +24,7 @@ def _within() -> str:
     return within
 
 
-_ITEM = rf'(?:[^",\[\]{{}}]++|{_STRING}|[\[{{]{_within()}[\]}}])++'
+_ITEM = rf'(?:[^",\[\]{{}}]++|{_STRING}|[\[{{]{_text_in_brackets()}[\]}}])++'
 _NEXT = f"(?s){_ITEM}"  # the next item, with the blanks around it
 # A text that is one array, with one character for each byte.
 _ARRAY = rf"(?s)\A(?:{_MARK})?{_BLANKS}\[(?:{_BLANKS}|{_ITEM}(?:,{_ITEM})*+)\]{_BLANKS}\z"

@@ -50,7 +50,7 @@ def year(contract: Contract) -> pa.Table:
 
 @pytest.fixture(scope="module")
 def day(year: pa.Table) -> pa.Table:
-    return flights.of_day(year, date(2013, 1, 1))
+    return flights.day_flights(year, date(2013, 1, 1))
 
 
 def counted(asked: Check, rows: pa.Table) -> int:
@@ -99,7 +99,7 @@ def test_every_day_of_2013_meets_every_check(year: pa.Table, contract: Contract)
     months, days_of_month = year["month"].to_pylist(), year["day"].to_pylist()
     days = {date(2013, *pair) for pair in zip(months, days_of_month, strict=True)}
     assert len(days) == 365
-    broken = {day: failing(flights.of_day(year, day), contract) for day in days}
+    broken = {day: failing(flights.day_flights(year, day), contract) for day in days}
     assert not {day: ids for day, ids in broken.items() if ids}
 
 

@@ -33,51 +33,51 @@ MAIN_PY, ZIP = "s3://lake/jobs/1/main.py", "s3://lake/jobs/1/lakegate_job.zip"
 
 
 def answered(status: int, seconds: float) -> list[Finding]:
-    return list(nessie.of_anonymous_answer("http://n", AnonymousAnswer(status, seconds)))
+    return list(nessie.check_anonymous_answer("http://n", AnonymousAnswer(status, seconds)))
 
 
 def notified(*notifications: Notification) -> Finding:
-    return aws.of_notifications(notifications, "arn:uploads")
+    return aws.check_notifications(notifications, "arn:uploads")
 
 
 def skewed(seconds: int) -> Finding:
-    return aws.of_clocks(NOW, {"S3": NOW, "Nessie": NOW + timedelta(seconds=seconds)})
+    return aws.check_clocks(NOW, {"S3": NOW, "Nessie": NOW + timedelta(seconds=seconds)})
 
 
 def token(claims: Claims, status: TokenStatus) -> Finding:
-    return nessie.of_token("job", claims, status, NOW)
+    return nessie.check_token("job", claims, status, NOW)
 
 
 def may(role: str, merging: int, reading: int = 200) -> Finding:
-    return nessie.of_rules(role, TokenStatus(reading, merging))
+    return nessie.check_rules(role, TokenStatus(reading, merging))
 
 
 @pytest.mark.parametrize(
     ("found", "status", "message"),
     [
-        (nessie.of_connection("https://nessie.example:19120"), OK, ""),
-        (nessie.of_connection("http://127.0.0.1:19120"), OK, ""),
-        (nessie.of_connection("http://nessie.internal:19120"), WARN, "HTTP"),
+        (nessie.check_connection("https://nessie.example:19120"), OK, ""),
+        (nessie.check_connection("http://127.0.0.1:19120"), OK, ""),
+        (nessie.check_connection("http://nessie.internal:19120"), WARN, "HTTP"),
         (notified(NOTIFIED), OK, "to the upload queue"),
         (notified(), FAIL, "notifies no queue"),
         (notified(replace(NOTIFIED, queue_arn="arn:x")), FAIL, "arn:x, but not arn:uploads"),
         (notified(replace(NOTIFIED, is_filtered=True)), FAIL, "only some"),
         (notified(replace(NOTIFIED, events=SOME)), FAIL, "only some"),
-        (aws.of_ledger("ACTIVE"), OK, "ACTIVE"),
-        (aws.of_ledger("UPDATING"), OK, "UPDATING"),
-        (aws.of_ledger("DELETING"), FAIL, "DELETING"),
-        (aws.of_queue(QUEUE), OK, "3 waiting, 1 in flight"),
-        (aws.of_queue(replace(QUEUE, waiting=1000)), OK, "1,000 waiting"),
-        (aws.of_queue(replace(QUEUE, waiting=1001)), WARN, "1,001 waiting"),
-        (aws.of_dead_letters(Queue("dead", "arn:dead", 0, 0)), OK, "empty"),
-        (aws.of_dead_letters(QUEUE), WARN, "4 messages"),
-        (aws.of_application(EMR, LABEL), OK, "00a is STOPPED"),
-        (aws.of_application(replace(EMR, state="TERMINATED"), LABEL), FAIL, "00a is TERMINATED"),
-        (aws.of_application(replace(EMR, auto_start=False), LABEL), FAIL, "not start automat"),
-        (aws.of_application(EMR, "emr-7.0.0"), FAIL, f"{LABEL}; the job requires emr-7.0.0"),
-        (aws.of_application(EMR, ""), OK, LABEL),
-        (aws.of_job_code({MAIN_PY: True}), OK, "s3://lake/jobs/1"),
-        (aws.of_job_code({MAIN_PY: True, ZIP: False}), FAIL, f"missing: {ZIP}"),
+        (aws.check_ledger("ACTIVE"), OK, "ACTIVE"),
+        (aws.check_ledger("UPDATING"), OK, "UPDATING"),
+        (aws.check_ledger("DELETING"), FAIL, "DELETING"),
+        (aws.check_queue(QUEUE), OK, "3 waiting, 1 in flight"),
+        (aws.check_queue(replace(QUEUE, waiting=1000)), OK, "1,000 waiting"),
+        (aws.check_queue(replace(QUEUE, waiting=1001)), WARN, "1,001 waiting"),
+        (aws.check_dead_letters(Queue("dead", "arn:dead", 0, 0)), OK, "empty"),
+        (aws.check_dead_letters(QUEUE), WARN, "4 messages"),
+        (aws.check_application(EMR, LABEL), OK, "00a is STOPPED"),
+        (aws.check_application(replace(EMR, state="TERMINATED"), LABEL), FAIL, "00a is TERMINATED"),
+        (aws.check_application(replace(EMR, auto_start=False), LABEL), FAIL, "not start automat"),
+        (aws.check_application(EMR, "emr-7.0.0"), FAIL, f"{LABEL}; the job requires emr-7.0.0"),
+        (aws.check_application(EMR, ""), OK, LABEL),
+        (aws.check_job_code({MAIN_PY: True}), OK, "s3://lake/jobs/1"),
+        (aws.check_job_code({MAIN_PY: True, ZIP: False}), FAIL, f"missing: {ZIP}"),
         (skewed(30), OK, "S3 and Nessie"),
         (skewed(31), FAIL, "Nessie's by +31 s"),
         (skewed(-31), FAIL, "Nessie's by -31 s"),
@@ -86,12 +86,12 @@ def may(role: str, merging: int, reading: int = 200) -> Finding:
         (answered(401, 2.5)[1], OK, "closed"),
         (answered(200, 0.1)[1], FAIL, "are open"),
         (answered(503, 0.1)[1], FAIL, "answered 503 and not 401"),
-        (nessie.of_version("0.99.0", "0.99.0"), OK, "0.99.0"),
-        (nessie.of_version("0.108.4", "0.99.0"), OK, "0.108.4"),
-        (nessie.of_version("1.0.0", "0.99.0"), OK, "1.0.0"),
-        (nessie.of_version("0.98.9", "0.99.0"), FAIL, "0.98.9, older than 0.99.0"),
-        (nessie.of_version("0.9.0", "0.99.0"), FAIL, "0.9.0"),
-        (nessie.of_version("", "0.99.0"), WARN, "does not report"),
+        (nessie.check_version("0.99.0", "0.99.0"), OK, "0.99.0"),
+        (nessie.check_version("0.108.4", "0.99.0"), OK, "0.108.4"),
+        (nessie.check_version("1.0.0", "0.99.0"), OK, "1.0.0"),
+        (nessie.check_version("0.98.9", "0.99.0"), FAIL, "0.98.9, older than 0.99.0"),
+        (nessie.check_version("0.9.0", "0.99.0"), FAIL, "0.9.0"),
+        (nessie.check_version("", "0.99.0"), WARN, "does not report"),
         (token(LONG, GOOD), OK, "expires 2026-03-09 12:00 UTC"),
         (token(Claims(), GOOD), OK, "does not tell when"),
         (token(Claims("", NOW + timedelta(days=6)), GOOD), WARN, "expires 2026-03-07"),
@@ -110,9 +110,9 @@ def may(role: str, merging: int, reading: int = 200) -> Finding:
         (may("publisher", 404), OK, "may commit"),
         (may("publisher", 403), FAIL, "nothing can be published"),
         (may("publisher", 503), FAIL, "could not be tried (503)"),
-        (nessie.of_main(begun=True, lacking=[]), OK, "seeded"),
-        (nessie.of_main(begun=False, lacking=[]), FAIL, "no commit"),
-        (nessie.of_main(begun=True, lacking=["a.b", "c.d"]), FAIL, "lacks a.b and c.d"),
+        (nessie.check_main(begun=True, lacking=[]), OK, "seeded"),
+        (nessie.check_main(begun=False, lacking=[]), FAIL, "no commit"),
+        (nessie.check_main(begun=True, lacking=["a.b", "c.d"]), FAIL, "lacks a.b and c.d"),
     ],
 )
 def test_a_rule_reports_its_fault_and_a_remedy(

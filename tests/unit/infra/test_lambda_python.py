@@ -21,14 +21,14 @@ def test_an_interpreter_has_the_wanted_version(version: str) -> None:
     """The interpreter found for a version has it; another version is never given."""
     found = lambda_python.interpreter(version)
     assert not found or version_of(found) == version
-    assert bool(found) is (version in (PYTHON, lambda_python.of_local_stack()))
+    assert bool(found) is (version in (PYTHON, lambda_python.local_stack_python()))
 
 
 def test_the_environment_has_the_python_that_is_reported(tmp_path: Path) -> None:
     """What is made is found again, whether or not Lambda's Python is here."""
     made = lambda_python.make(tmp_path / lambda_python.ENVIRONMENT)
     assert version_of(tmp_path / lambda_python.ENVIRONMENT / "bin" / "python") == made
-    assert lambda_python.of_local_stack(tmp_path) == made
+    assert lambda_python.local_stack_python(tmp_path) == made
 
 
 def test_without_lambdas_python_the_project_s_own_is_used(
@@ -45,4 +45,4 @@ def test_without_lambdas_python_the_project_s_own_is_used(
         monkeypatch.setenv(name, text)
     made = lambda_python.make(tmp_path / lambda_python.ENVIRONMENT)
     assert made == PYTHON
-    assert lambda_python.of_local_stack(tmp_path) == PYTHON
+    assert lambda_python.local_stack_python(tmp_path) == PYTHON

@@ -144,4 +144,4 @@ def test_a_result_alone_tells_what_was_found(check: CheckResult, found: str) -> 
 )
 def test_a_single_row_is_told_what_is_wrong_with_it(check: str, reason: str) -> None:
     """The words of a check fit one row; the owner's description takes their place."""
-    assert causes.of_row(CHECKS[check]) == reason
+    assert causes.row_cause(CHECKS[check]) == reason

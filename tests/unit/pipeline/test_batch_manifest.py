@@ -169,6 +169,6 @@ def test_the_ledger_and_the_job_get_all_of_a_file() -> None:
         "i", 1, MANIFEST, "batch", "b", "h", "lake", "", "", "r", "n", "s", parts=(PART,)
     )
     assert JobSpec.from_argument(spec.to_argument()) == spec
-    own = spec.of_part(PART, "h2")
+    own = spec.part_spec(PART, "h2")
     assert (own.table, own.base_hash, own.contract_version) == ("shop.orders", "h2", "v2")
     assert own.landed == PART.landed(MANIFEST)

@@ -98,7 +98,7 @@ def test_a_key_is_shown_on_one_line_without_control_characters(
     terminal.err().print(f"{key} (X)")
     shown = capsys.readouterr()
     assert not ACTING.search(shown.out + shown.err)
-    text = json_output.text([json_output.of_ingestion(named)])
+    text = json_output.text([json_output.ingestion_json(named)])
     assert not ACTING.search(text)
     assert json.loads(text)[0]["key"] == named.landed.key
     assert not ACTING.search(str(alert(named, REPORT)))

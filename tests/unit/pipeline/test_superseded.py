@@ -187,7 +187,7 @@ def test_the_page_offers_nothing_but_to_discard_it(deployment: Scenario, old: La
             actions_plan.plan(deployment.adapters, opened, asked)
         with pytest.raises(LakegateError, match=f"SUPERSEDED.*{newer}"):
             actions_plan.carry_out(deployment.adapters, opened, asked)
-    assert json_output.of_ingestion(now)["superseded_by"] == newer
+    assert json_output.ingestion_json(now)["superseded_by"] == newer
     console = Console(width=250, record=True, file=StringIO())
     console.print(listed([now]), page(now, None))
     assert f"CHECKS_FAILED, superseded by {newer[:12]}" in (text := console.export_text())

@@ -17,7 +17,7 @@ from spark_jobs.files.text.csv import header
 from spark_jobs.files.text.json import read_json
 from spark_jobs.files.text.text_lines import uncompressed
 from spark_jobs.files.text.variants import field
-from spark_jobs.schema.compare import Comparison, compare, of_any_columns, undeclared
+from spark_jobs.schema.compare import Comparison, any_columns, compare, undeclared
 from spark_jobs.schema.evolution import column_changes
 from spark_jobs.schema.types import Struct
 from spark_jobs.spark.unforeseen import explained
@@ -167,8 +167,8 @@ def test_an_invalid_name_is_not_reported() -> None:
 
 def test_a_transforms_file_is_concealed_as_its_result() -> None:
     """Every column of a transform's file counts as confidential if one of its result is."""
-    assert not of_any_columns(contract()).quotes_files
-    assert of_any_columns(OPEN).quotes_files
+    assert not any_columns(contract()).quotes_files
+    assert any_columns(OPEN).quotes_files
 
 
 def no_json() -> None:

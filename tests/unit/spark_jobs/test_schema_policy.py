@@ -7,7 +7,7 @@ import pytest
 
 from lakegate.contract.columns import Column
 from lakegate.contract.model import Contract
-from spark_jobs.schema.compare import Comparison, compare, of_any_columns, undeclared
+from spark_jobs.schema.compare import Comparison, any_columns, compare, undeclared
 from spark_jobs.schema.types import parse
 from tests.unit.contract.contract_texts import contract_text, parsed, problems_of
 
@@ -116,7 +116,7 @@ def test_an_unusable_column_is_not_added(name: str, type_: str, why: str) -> Non
 def test_a_transform_reads_columns_as_the_file_has_them() -> None:
     """A transform can read columns that no table can have."""
     columns = [("_file", "tinyint"), ("t", "time(6)"), ("n", "void"), ("text", "")]
-    found = compare(columns, of_any_columns(contract()))
+    found = compare(columns, any_columns(contract()))
     assert found.findings == ()
     assert list(types(found.columns).items()) == [*columns[:3], ("text", "string")]
 

@@ -74,7 +74,7 @@ def read_csv(data: bytes) -> Cells:
         options |= {"nullValue": ""}
     options |= _null_word(table, options)
     given = {key: value for key, value in options.items() if _DEFAULTS.get(key) != value}
-    table = _without(table, options.get("nullValue")).select([*names, POSITION])
+    table = _blank_as_null(table, options.get("nullValue")).select([*names, POSITION])
     return Cells("csv", given, table, dict.fromkeys(names, CELLS), left_out, tuple(rows.bad))
 
 
@@ -254,7 +254,7 @@ def _explains(word: str, column: pa.ChunkedArray) -> bool:
     return word in cells and bool(others) and all(map(_is_data, others))
 
 
-def _without(table: pa.Table, word: str | None) -> pa.Table:
+def _blank_as_null(table: pa.Table, word: str | None) -> pa.Table:
     for place, name in enumerate(table.column_names):
         if name != POSITION:
             column = table[name]

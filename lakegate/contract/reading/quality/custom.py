@@ -113,7 +113,7 @@ def _encoding(stated: _Stated) -> Measured | None:
     return Measured(Metric.UNDECODED, (column,), usual=NONE) if column else None
 
 
-def _of_column(metric: Metric, kinds: tuple[str, ...], unit: Unit = Unit.NUMBER) -> Reader:
+def _column_reader(metric: Metric, kinds: tuple[str, ...], unit: Unit = Unit.NUMBER) -> Reader:
     def read(stated: _Stated) -> Measured | None:
         column = stated.column(kinds=kinds)
         return Measured(metric, (column,), unit=unit) if column else None
@@ -173,7 +173,7 @@ def _drifting(metric: Metric, stated: _Stated) -> Measured | None:
         return _quantile(stated)
     if metric is not Metric.ROWS:
         kinds = MOMENTS if metric is Metric.AGE else NUMERIC if metric in OF_VALUES else ()
-        return _of_column(metric, kinds)(stated)
+        return _column_reader(metric, kinds)(stated)
     if not stated.field.has("column") and not stated.own:
         return Measured(metric)
     stated.field.refuse("rowCount is of the whole file: write the rule under the object", "of")
@@ -184,12 +184,12 @@ CHECKS: Mapping[str, tuple[tuple[str, ...], Reader]] = {
     "rowExpression": (("expression",), _row_expression),
     "columnPair": (("column", "operator", "other"), _column_pair),
     "encoding": (("column",), _encoding),
-    "sum": (("column",), _of_column(Metric.SUM, NUMERIC)),
-    "mean": (("column",), _of_column(Metric.MEAN, NUMERIC)),
-    "stddev": (("column",), _of_column(Metric.STDDEV, NUMERIC)),
+    "sum": (("column",), _column_reader(Metric.SUM, NUMERIC)),
+    "mean": (("column",), _column_reader(Metric.MEAN, NUMERIC)),
+    "stddev": (("column",), _column_reader(Metric.STDDEV, NUMERIC)),
     "quantile": (("column", "share"), _quantile),
     "distinctCount": (("properties",), _distinct),
     "reconcile": (("format", "sums"), _reconcile),
     "drift": (("of", "column", "share", "k"), _drift),
-    "freshness": (("column",), _of_column(Metric.AGE, MOMENTS, Unit.HOURS)),
+    "freshness": (("column",), _column_reader(Metric.AGE, MOMENTS, Unit.HOURS)),
 }

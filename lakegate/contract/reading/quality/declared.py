@@ -32,7 +32,7 @@ def declared_rule(found: Property, format_: str) -> Rule:
         _refuse_unread(options, column, format_)
     if column.kind == "time":
         rule = replace(rule, pattern=TIME_PATTERN)
-    rule = _within(rule, whole_range(found.field.at("physicalType").node.text))
+    rule = _within_range(rule, whole_range(found.field.at("physicalType").node.text))
     if found.length is not None:
         longest = min(found.length, found.length if rule.max_length is None else rule.max_length)
         rule = replace(rule, max_length=longest)
@@ -71,10 +71,10 @@ def _narrowed(rule: Rule, options: Field, column: Column) -> Rule:
         return replace(rule, min_items=length, max_items=length)
     if column.logical_type != "integer":
         return rule
-    return _within(rule, _range(options.text("format")))
+    return _within_range(rule, _range(options.text("format")))
 
 
-def _within(rule: Rule, range_: tuple[int | None, int | None]) -> Rule:
+def _within_range(rule: Rule, range_: tuple[int | None, int | None]) -> Rule:
     low, high = range_
     return replace(rule, minimum=_larger(rule.minimum, low), maximum=_smaller(rule.maximum, high))
 

@@ -24,7 +24,7 @@ def read_expectation(field: Field, unit: Unit) -> Expectation:
         return NONE
     operator = given[0]
     if operator in _BETWEEN:
-        return _between(field.at(operator), operator, unit)
+        return _read_range(field.at(operator), operator, unit)
     threshold = _threshold(field.at(operator), unit)
     return NONE if threshold is None else Expectation(operator, threshold, None, unit)
 
@@ -40,7 +40,7 @@ def read_second(given: Field, key: str, unit: Unit) -> Expectation | None:
     return read_expectation(given.at(key), unit)
 
 
-def _between(field: Field, operator: Operator, unit: Unit) -> Expectation:
+def _read_range(field: Field, operator: Operator, unit: Unit) -> Expectation:
     items = list(field.items())
     ends = [end for end in (_threshold(item, unit) for item in items) if end is not None]
     if len(ends) == 2 and ends[0] < ends[1]:

@@ -56,7 +56,7 @@ def read_checks(
     drafts: list[Draft] = []
     for found in every:
         drafts += [*_declared(found, format_), *_stated(found.field, table, every, found)]
-    drafts += _of_primary_key(properties, latest_by)
+    drafts += _primary_key_drafts(properties, latest_by)
     drafts += _stated(schema, table, properties)
     drafts += read_relationships(schema, table, properties)
     return with_ids([with_window(draft, properties) for draft in drafts])
@@ -90,7 +90,7 @@ def _implied(found: Property, metric: Metric, rule: Rule) -> Draft:
     return Draft(found.field, replace(check, description=check.measure))
 
 
-def _of_primary_key(properties: list[Property], latest_by: str) -> list[Draft]:
+def _primary_key_drafts(properties: list[Property], latest_by: str) -> list[Draft]:
     keys = [found for found in properties if found.field.flag("primaryKey")]
     if not keys or (len(keys) == 1 and keys[0].field.flag("unique")):
         return []
@@ -125,10 +125,10 @@ def _measured(
             field.limit_keys(("type",), ("id", "name", "severity", *_IGNORED))
             return None
         case _:
-            return _of_library(field, known, found)
+            return _library_metric(field, known, found)
 
 
-def _of_library(field: Field, known: list[Property], found: Property | None) -> Measured | None:
+def _library_metric(field: Field, known: list[Property], found: Property | None) -> Measured | None:
     field.limit_keys(_KNOWN, _IGNORED, _REFUSED)
     metrics, place = (_ON_COLUMNS, "a column") if found else (_ON_OBJECT, "the whole object")
     name = field.choice("metric", LIBRARY)

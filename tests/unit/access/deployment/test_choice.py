@@ -14,7 +14,7 @@ from moto import mock_aws
 
 from access.deployment import forwarding
 from access.deployment.checkout import home
-from access.deployment.choice import Choice, find, of_stack
+from access.deployment.choice import Choice, find, stack_deployment
 from infra.local import processes, stack_file
 from infra.local.processes import Command
 from infra.local.stack_file import Stack
@@ -65,7 +65,7 @@ def test_the_local_stack_is_used_whatever_account_is_at_hand(tmp_path: Path) -> 
         "PATH": os.environ["PATH"],
     }
 
-    found = of_stack(a_stack())
+    found = stack_deployment(a_stack())
 
     assert found.local
     assert found.settings == SETTINGS

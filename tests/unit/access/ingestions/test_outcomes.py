@@ -2,7 +2,7 @@
 
 import pytest
 
-from access.ingestions.outcomes import attempt, before_it
+from access.ingestions.outcomes import attempt, files_before
 from functions.model.decisions import Decisions
 from functions.model.ingestion import Ingestion
 from tests.unit.cli.cli_examples import SUBMITTED
@@ -47,4 +47,4 @@ def test_an_attempt_has_its_reason(ingestion: Ingestion, said: str) -> None:
 )
 def test_a_place_in_line_is_a_number_of_files(files: int, said: str) -> None:
     """A file's place is the number of unfinished files that landed earlier."""
-    assert before_it(files) == said
+    assert files_before(files) == said

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from access.ingestions.outcomes import files_waiting, job_run, state, waits, with_others
+from access.ingestions.outcomes import files_waiting, job_run, published_together, state, waits
 from access.ingestions.shared_runs import load, runs_up, shared_runs
 from functions.adapters.emr import RunState
 from functions.model.ingestion import State
@@ -92,8 +92,8 @@ def test_only_what_waits_is_called_queued() -> None:
 def test_the_files_of_one_merge_are_counted(members: int, words: str) -> None:
     """A published file names how many others its merge published; a failed one names none."""
     together = replace(PUBLISHED, group=tuple(map(str, range(members))))
-    assert with_others(together) == (f"with {words}" if words else "")
-    assert with_others(replace(together, state=State.REJECTED)) == ""
+    assert published_together(together) == (f"with {words}" if words else "")
+    assert published_together(replace(together, state=State.REJECTED)) == ""
 
 
 def test_a_shared_run_is_marked() -> None:

@@ -12,7 +12,7 @@ from tests.unit.cli.cli_examples import ERRORED, LANDED, PUBLISHED, QUEUED, REJE
 @pytest.mark.parametrize("ingestion", [LANDED, QUEUED, PUBLISHED, REJECTED, ERRORED])
 def test_a_document_has_the_ledgers_values_in_any_state(ingestion: Ingestion) -> None:
     """Documented keys have unchanged values: the full id, the unescaped key, hashes and times."""
-    text = json_output.text(json_output.of_ingestion(ingestion))
+    text = json_output.text(json_output.ingestion_json(ingestion))
     document, landed, reason = json.loads(text), ingestion.landed, ingestion.reason
     same = ("id", "table", "attempt", "branch", "base_hash", "audited_hash", "merge_hash")
 
@@ -36,10 +36,10 @@ def test_a_document_says_whose_bytes_and_rows_it_repeats_or_replaces() -> None:
         audit=replace(PUBLISHED.audit, duplicate_of="e" * 32, replaced_rows=7),
         replaced=("f" * 32,),
     )
-    document = json.loads(json_output.text(json_output.of_ingestion(again)))
+    document = json.loads(json_output.text(json_output.ingestion_json(again)))
     assert document["duplicate_of"] == "e" * 32
     assert (document["replaced"], document["replaced_rows"]) == (["f" * 32], 7)
-    assert json_output.of_ingestion(PUBLISHED)["duplicate_of"] is None
+    assert json_output.ingestion_json(PUBLISHED)["duplicate_of"] is None
 
 
 def test_the_report_is_the_one_beside_the_lake() -> None:

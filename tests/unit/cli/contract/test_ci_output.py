@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from typer.testing import CliRunner
 
-from cli.contract.ci_output import Format, Level, Result, of_audit, text
+from cli.contract.ci_output import Format, Level, Result, audit_results, text
 from cli.main import app
 from lakegate.contract.model import parse
 from lakegate.report import READABLE, AuditReport, CheckResult, Status, Verdict
@@ -31,7 +31,7 @@ def audited(*checks: CheckResult) -> AuditReport:
 
 
 def only(report: AuditReport) -> Result:
-    (result,) = of_audit(report, CONTRACT, "orders.yaml")
+    (result,) = audit_results(report, CONTRACT, "orders.yaml")
     return result
 
 
@@ -69,7 +69,7 @@ def test_what_a_file_holds_cannot_command_the_pipeline() -> None:
 def test_each_status_has_its_notation() -> None:
     """JUnit counts failed and skipped checks; only failures and warnings are annotated."""
     checks = [replace(failed(f"c.{status}"), status=status) for status in Status]
-    results = of_audit(audited(*checks), CONTRACT, "orders.yaml")
+    results = audit_results(audited(*checks), CONTRACT, "orders.yaml")
     root = ET.fromstring(text(results, Format.JUNIT))  # noqa: S314
     (suite,) = root
     assert {k: suite.get(k) for k in ("tests", "failures", "skipped")} == {

@@ -16,7 +16,7 @@ from cli.doctor.aws_view import QUEUE, Deviation, StackView
 from cli.doctor.checks import DoctorInputs, checks
 from cli.doctor.doctor import report
 from cli.doctor.rights import rights
-from cli.doctor.rules import of_budget, of_shared_runs, of_stack
+from cli.doctor.rules import check_budget, check_shared_runs, check_stack
 from functions.adapters.emr import JobRun, RunState
 from functions.health.model import Finding, Status, carry_out, fail, ok, warn
 from functions.model.budget import Spending
@@ -233,7 +233,7 @@ def test_a_package_that_cannot_be_built_hides_nothing(package: Package) -> None:
 )
 def test_the_last_deployment_is_judged_by_its_status(stack: str, status: Status) -> None:
     """A rolled back stack is a warning, an unfinished deletion a failure."""
-    assert of_stack(StackView("lakegate-dev", stack)).status is status
+    assert check_stack(StackView("lakegate-dev", stack)).status is status
 
 
 def test_the_output_shows_the_fix(capsys: pytest.CaptureFixture[str]) -> None:
@@ -258,22 +258,22 @@ def test_a_warning_ends_with_zero(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_no_run_is_needed_while_no_file_waits() -> None:
     """Without waiting files it is well that no shared run is up."""
-    (found,) = of_shared_runs(replace(SHARED_RUNS, files=0, up=()))
+    (found,) = check_shared_runs(replace(SHARED_RUNS, files=0, up=()))
     assert (found.status, found.message) == (Status.OK, "0 of at most 2 up, no file waits")
 
 
 def test_a_budget_is_told_with_what_is_used_of_it() -> None:
     """Without room it is a warning that says what to do; without a budget all is well."""
     spent = Spending("2026-11-27", 3_200_000, 500_000)
-    found = of_budget(spent, 10)
+    found = check_budget(spent, 10)
     assert (found.status, found.message) == (
         Status.OK,
         "$3.20 of $10.00 are used, and runs under way may use $0.50",
     )
-    assert of_budget(spent, 0).status is Status.OK
+    assert check_budget(spent, 0).status is Status.OK
     reasons = {3_200_000: "no room until a run ends", 4_000_000: "used up until 00:00"}
     for used, words in reasons.items():
-        full = of_budget(Spending("2026-11-27", used, 800_000), 4)
+        full = check_budget(Spending("2026-11-27", used, 800_000), 4)
         assert full.status is Status.WARN
         assert words in full.message
         assert "raise DailyBudgetUsd" in full.fix

@@ -22,7 +22,7 @@ def everything() -> pa.Table:
 
 def test_a_days_file_has_that_days_flights_typed_by_the_contract(everything: pa.Table) -> None:
     """New Year's Day had 842 flights, four without a departure; types are the contract's."""
-    day = flights.of_day(everything, _NEW_YEAR)
+    day = flights.day_flights(everything, _NEW_YEAR)
     schema = parquet.read_schema(io.BytesIO(flights.as_parquet(day)))
 
     assert everything.num_rows == 336_776
@@ -37,7 +37,7 @@ def test_a_days_file_has_that_days_flights_typed_by_the_contract(everything: pa.
 
 def test_the_broken_file_breaks_three_promises(everything: pa.Table) -> None:
     """The broken file keeps rows and types and has invalid values in three columns."""
-    day = flights.of_day(everything, _NEW_YEAR)
+    day = flights.day_flights(everything, _NEW_YEAR)
 
     broken = flights.broken(day)
 
