@@ -167,8 +167,8 @@ class Gate:
         """
         from access.mending.mend import write_broken
 
-        found = identified(self.adapters.ledger, _id(which))
-        return write_broken(self.adapters, found, Path(out), local_audit.broken_rows)
+        ingestion = identified(self.adapters.ledger, _id(which))
+        return write_broken(self.adapters, ingestion, Path(out), local_audit.broken_rows)
 
     def mend(
         self, which: Which, file: Path | str, *, by: str = "", drop_missing: bool = False
@@ -180,15 +180,15 @@ class Gate:
         """
         from access.mending.mend import mend
 
-        found = identified(self.adapters.ledger, _id(which))
+        ingestion = identified(self.adapters.ledger, _id(which))
         find = local_audit.broken_rows
-        done = mend(self.adapters, found, Path(file), find, by=by, drop_missing=drop_missing)
+        done = mend(self.adapters, ingestion, Path(file), find, by=by, drop_missing=drop_missing)
         return Ingestion.of(done.ingestion)
 
     def discard(self, which: Which, *, by: str = "") -> Ingestion:
         """Delete a failed ingestion's branches: its rows are given up."""
-        found = identified(self.adapters.ledger, _id(which))
-        return self._decided(failed.discard(self.adapters, found, by=by))
+        ingestion = identified(self.adapters.ledger, _id(which))
+        return self._decided(failed.discard(self.adapters, ingestion, by=by))
 
     def change(
         self, table: str, sql: str, *, by: str, reason: str = "", token: str = ""
@@ -266,9 +266,9 @@ class Gate:
         landed = LandedObject(which.bucket, which.key, which.version, etag="", size=0)
         return TrackedIngestion(model.Ingestion(id=which.id, landed=landed))
 
-    def _reported(self, found: model.Ingestion, left: str = "") -> Ingestion:
-        report = report_of(self.adapters, found) if found.report_key else None
-        return Ingestion.of(found, report, left)
+    def _reported(self, ingestion: model.Ingestion, left: str = "") -> Ingestion:
+        report = report_of(self.adapters, ingestion) if ingestion.report_key else None
+        return Ingestion.of(ingestion, report, left)
 
     def _decided(self, outcome: Outcome) -> Ingestion:
         return self._reported(outcome.ingestion, outcome.left)

@@ -87,18 +87,18 @@ def owner(each: Ingestion) -> str:
     return one_line(each.terms.owner or each.terms.channel) or "nobody named"
 
 
-def show_waiting(found: Sequence[Ingestion], key: str) -> list[Ingestion]:
+def show_waiting(ingestions: Sequence[Ingestion], key: str) -> list[Ingestion]:
     """Show ingestions that wait for a decision, in this order; return the selected ones."""
-    causes = [one_line(each.reason.message) if each.reason else "" for each in found]
-    briefs = map(IngestionSummary.of, found)
-    rows = [_row(b, c, owner(e)) for b, c, e in zip(briefs, causes, found, strict=True)]
-    return _grid(found, rows, key, "Files that need a decision")
+    causes = [one_line(each.reason.message) if each.reason else "" for each in ingestions]
+    briefs = map(IngestionSummary.of, ingestions)
+    rows = [_row(b, c, owner(e)) for b, c, e in zip(briefs, causes, ingestions, strict=True)]
+    return _grid(ingestions, rows, key, "Files that need a decision")
 
 
-def show_summaries(found: Sequence[IngestionSummary], key: str) -> list[IngestionSummary]:
+def show_summaries(summaries: Sequence[IngestionSummary], key: str) -> list[IngestionSummary]:
     """Show ingestions of any state, in this order; return the selected ones."""
-    rows = [_row(each, _reason(each), each.channel) for each in found]
-    return _grid(found, rows, key, "Files that landed")
+    rows = [_row(each, _reason(each), each.channel) for each in summaries]
+    return _grid(summaries, rows, key, "Files that landed")
 
 
 def _reason(each: IngestionSummary) -> str:

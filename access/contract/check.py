@@ -113,9 +113,9 @@ def _numbered(checked: Checked, number: int) -> Checked:
     return _refused(checked.file, checked.text, ContractInvalid(str(checked.file), problems))
 
 
-def _renumbered(found: Iterable[Problem], number: int) -> tuple[Problem, ...]:
+def _renumbered(problems: Iterable[Problem], number: int) -> tuple[Problem, ...]:
     first = re.compile(r"^schema\[0\]")
-    return tuple(replace(p, field=first.sub(f"schema[{number}]", p.field)) for p in found)
+    return tuple(replace(p, field=first.sub(f"schema[{number}]", p.field)) for p in problems)
 
 
 def _refused(file: Path, text: str, invalid: ContractInvalid) -> Checked:

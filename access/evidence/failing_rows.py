@@ -173,14 +173,14 @@ def inspection(
             files.extend(evidence.files if evidence is not None else ())
             for result, id_ in own:
                 if id_ not in checks:
-                    found = _finding_in_file(result, single, hidden, question.limit, quarantined)
+                    finding = _finding_in_file(result, single, hidden, question.limit, quarantined)
                 elif evidence is None:
-                    found = _unread(result, question.limit, hidden, note)
+                    finding = _unread(result, question.limit, hidden, note)
                 else:
-                    found = _finding_on_branch(
+                    finding = _finding_on_branch(
                         result, checks[id_], contract, question.limit, hidden, evidence, places
                     )
-                findings.append(found)
+                findings.append(finding)
     return Inspection(ingestion, report, tuple(findings), tuple(files))
 
 

@@ -123,9 +123,9 @@ class Progress:
             in_flight=self.in_flight | landed,
         )
 
-    def looked(self, found: Sequence[Ingestion]) -> "Progress":
+    def looked(self, ingestions: Sequence[Ingestion]) -> "Progress":
         """Return the progress after a look at the ledger."""
-        ended = [each for each in found if each.ended]
+        ended = [each for each in ingestions if each.ended]
         return replace(
             self,
             in_flight=self.in_flight - {each.id for each in ended},

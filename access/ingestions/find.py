@@ -102,5 +102,5 @@ def _sorted(every: Iterable[Ingestion], wanted: Wanted) -> Found:
     return _cut(found, wanted.limit)
 
 
-def _cut(found: Sequence[Ingestion], limit: int) -> Found:
-    return Found(tuple(found[:limit] if limit else found), 0 < limit < len(found))
+def _cut(ingestions: Sequence[Ingestion], limit: int) -> Found:
+    return Found(tuple(ingestions[:limit] if limit else ingestions), 0 < limit < len(ingestions))

@@ -52,26 +52,26 @@ class Ingestion:
 
     @classmethod
     def of(
-        cls, found: model.Ingestion, report: AuditReport | None = None, left: str = ""
+        cls, ingestion: model.Ingestion, report: AuditReport | None = None, left: str = ""
     ) -> "Ingestion":
         """Return the ledger's entry for people."""
         return cls(
-            id=found.id,
-            state=ShownState.of(found).value,
-            bucket=found.landed.bucket,
-            key=found.landed.key,
-            version=found.landed.version,
-            tables=found.tables,
-            rows=found.audit.rows,
-            landed_at=found.landed.landed_at,
-            ended_at=found.ended_at,
-            branch=found.branch,
-            commit=found.merge_hash,
-            code=found.reason.code if found.reason else "",
-            reason=found.reason.message if found.reason else "",
-            owner=found.terms.owner,
-            attempt=found.attempt,
-            approved_by=found.decisions.approved_by,
+            id=ingestion.id,
+            state=ShownState.of(ingestion).value,
+            bucket=ingestion.landed.bucket,
+            key=ingestion.landed.key,
+            version=ingestion.landed.version,
+            tables=ingestion.tables,
+            rows=ingestion.audit.rows,
+            landed_at=ingestion.landed.landed_at,
+            ended_at=ingestion.ended_at,
+            branch=ingestion.branch,
+            commit=ingestion.merge_hash,
+            code=ingestion.reason.code if ingestion.reason else "",
+            reason=ingestion.reason.message if ingestion.reason else "",
+            owner=ingestion.terms.owner,
+            attempt=ingestion.attempt,
+            approved_by=ingestion.decisions.approved_by,
             report=report,
             left=left,
         )

@@ -84,12 +84,12 @@ def write_broken(adapters: Adapters, rejected: Ingestion, out: Path, find: Find)
         return Written(many, unit, found.others, is_secret=hides.every or bool(hides.columns))
 
 
-def _write(found: _Rejected, out: Path) -> None:
+def _write(rejected: _Rejected, out: Path) -> None:
     try:
         out.touch(0o600, exist_ok=False)
-        with out.open("wb") as stream, found.text.read(found.copy) as lines:
-            rows = found.rows.written(found.rows.records(lines), found.broken)
-            found.text.write(stream, rows, plain=True)
+        with out.open("wb") as stream, rejected.text.read(rejected.copy) as lines:
+            rows = rejected.rows.written(rejected.rows.records(lines), rejected.broken)
+            rejected.text.write(stream, rows, plain=True)
     except OSError as error:
         message = f"cannot write all of {out}: {error.strerror}\nDelete it before you try again."
         raise LakegateError("UNWRITABLE_FILE", message) from error
@@ -123,14 +123,14 @@ def mend(
         return Mended(landed, len(texts), len(removed), left, found.broken.unit, found.others)
 
 
-def _corrected(found: _Rejected, file: Path, name: str) -> dict[int, str]:
+def _corrected(rejected: _Rejected, file: Path, name: str) -> dict[int, str]:
     """Return the corrected rows by their numbers in the landed file. Raises LakegateError."""
     texts: dict[int, str] = {}
     try:
-        with found.text.read(file) as lines, found.text.read(found.copy) as original:
-            for each in found.rows.corrections(lines, found.rows.records(original)):
-                row = f"{found.broken.unit} {each.number:,} of {name}"
-                if each.number not in found.broken.reasons:
+        with rejected.text.read(file) as lines, rejected.text.read(rejected.copy) as original:
+            for each in rejected.rows.corrections(lines, rejected.rows.records(original)):
+                row = f"{rejected.broken.unit} {each.number:,} of {name}"
+                if each.number not in rejected.broken.reasons:
                     raise BadCorrection(each.line, f"{row} is not one of its broken rows")
                 if each.number in texts:
                     raise BadCorrection(each.line, f"{row} comes a second time")
@@ -138,7 +138,7 @@ def _corrected(found: _Rejected, file: Path, name: str) -> dict[int, str]:
     except BadCorrection as error:
         raise LakegateError(error.code, f"{file}, {error.message}\n{_NOTHING}") from error
     except UnicodeError as error:
-        message = f"{file} is not text in {found.contract.options['encoding']}\n{_NOTHING}"
+        message = f"{file} is not text in {rejected.contract.options['encoding']}\n{_NOTHING}"
         raise LakegateError("BAD_CORRECTION", message) from error
     except (OSError, EOFError, zlib.error) as error:
         message = f"cannot read {file}: {error}\n{_NOTHING}"
@@ -146,15 +146,17 @@ def _corrected(found: _Rejected, file: Path, name: str) -> dict[int, str]:
     return texts
 
 
-def _changes(found: _Rejected, texts: Mapping[int, str]) -> bool:
-    with found.text.read(found.copy) as lines:
-        rows = found.rows.records(lines)
+def _changes(rejected: _Rejected, texts: Mapping[int, str]) -> bool:
+    with rejected.text.read(rejected.copy) as lines:
+        rows = rejected.rows.records(lines)
         return any(texts.get(row.number, row.text) != row.text for row in rows)
 
 
-def _join(found: _Rejected, texts: Mapping[int, str], removed: Collection[int], made: Path) -> None:
-    with found.text.read(found.copy) as lines, made.open("wb") as stream:
-        found.text.write(stream, mended(found.rows.records(lines), texts, removed))
+def _join(
+    rejected: _Rejected, texts: Mapping[int, str], removed: Collection[int], made: Path
+) -> None:
+    with rejected.text.read(rejected.copy) as lines, made.open("wb") as stream:
+        rejected.text.write(stream, mended(rejected.rows.records(lines), texts, removed))
 
 
 @contextmanager

@@ -46,19 +46,19 @@ def known(ledger: Ledger, ingestion: str) -> Ingestion | None:
         return None
 
 
-def is_published(found: Ingestion | None, *, patient: bool) -> bool:
+def is_published(ingestion: Ingestion | None, *, patient: bool) -> bool:
     """Return if a file that is waited for is on main.
 
     Raises NotPublished for one that ended otherwise. With `patient`, a rejected or errored one is
     waited for as long as somebody may replay or approve it.
     """
-    if found is None or not found.ended or (patient and found.is_open):
+    if ingestion is None or not ingestion.ended or (patient and ingestion.is_open):
         return False
-    if found.state is State.PUBLISHED:
+    if ingestion.state is State.PUBLISHED:
         return True
-    why = f": {found.reason.message} ({found.reason.code})" if found.reason else ""
-    message = f"{found.landed.key} is not published: {status_text(found)}{why}"
-    advice = f"Look at it with `lakegate show {found.id[:ID_PART]}`."
+    why = f": {ingestion.reason.message} ({ingestion.reason.code})" if ingestion.reason else ""
+    message = f"{ingestion.landed.key} is not published: {status_text(ingestion)}{why}"
+    advice = f"Look at it with `lakegate show {ingestion.id[:ID_PART]}`."
     raise NotPublished("NOT_PUBLISHED", f"{message}\n{advice}")
 
 

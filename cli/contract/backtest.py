@@ -82,9 +82,9 @@ def backtests(
     return found
 
 
-def show(found: "Backtest") -> None:
+def show(backtest: "Backtest") -> None:
     """Print which files would change their verdict, how many there are, and what is not judged."""
-    for part in _parts(found):
+    for part in _parts(backtest):
         terminal.out().print(part, soft_wrap=isinstance(part, str))
 
 
@@ -95,14 +95,18 @@ def exit_code(found: "Sequence[Backtest]") -> int:
     return _UNJUDGED if any(each.unjudged for each in found) else 0
 
 
-def _document(found: "Backtest") -> dict[str, Any]:
+def _document(backtest: "Backtest") -> dict[str, Any]:
     """Return a backtest for `--json`."""
-    return {"table": found.table, "more": found.more, "files": [_file(f) for f in found.files]}
+    return {
+        "table": backtest.table,
+        "more": backtest.more,
+        "files": [_file(f) for f in backtest.files],
+    }
 
 
-def _results(found: "Backtest", contract: Contract, file: str) -> Iterator[Result]:
+def _results(backtest: "Backtest", contract: Contract, file: str) -> Iterator[Result]:
     """Yield for pipelines why files would fail, at the lines of the contract's `file`."""
-    for each in found.files:
+    for each in backtest.files:
         if each.unjudged:
             yield Result(each.name, "not judged", Level.WARNING, each.unjudged)
         elif each.report and each.would_fail:
@@ -135,12 +139,12 @@ def _file(each: "Backtested") -> dict[str, Any]:
     }
 
 
-def _parts(found: "Backtest") -> Iterator[RenderableType]:
-    if found.changed:
-        yield _table(found.changed)
-    yield f"{found.table}: {', '.join(_counts(found))}"
+def _parts(backtest: "Backtest") -> Iterator[RenderableType]:
+    if backtest.changed:
+        yield _table(backtest.changed)
+    yield f"{backtest.table}: {', '.join(_counts(backtest))}"
     names: dict[str, list[str]] = {}
-    for each in found.unjudged:
+    for each in backtest.unjudged:
         names.setdefault(each.unjudged, []).append(one_line(each.name))
     for reason, of_reason in names.items():
         yield f"not judged, {one_line(reason)}: {', '.join(of_reason)}"
@@ -168,16 +172,16 @@ def _why(each: "Backtested") -> str:
     return f"{count(each.rows, 'row')} would be published, not {each.rows_before:,}"
 
 
-def _counts(found: "Backtest") -> Iterator[str]:
+def _counts(backtest: "Backtest") -> Iterator[str]:
     """Yield how many files have which verdicts, and how many of their rows are concerned."""
-    yield count(len(found.files), "file")
+    yield count(len(backtest.files), "file")
     files, rows = Counter[str](), Counter[str]()
-    for each in found.changed:
+    for each in backtest.changed:
         change = f"{each.recorded} → {each.verdict}"
         files[change] += 1
         rows[change] += each.rows_changed
     for change, many in files.items():
         yield f"{many:,} {change} ({count(rows[change], 'row')})"
-    yield f"{len(found.files) - len(found.changed) - len(found.unjudged):,} unchanged"
-    if found.unjudged:
-        yield f"{len(found.unjudged):,} not judged"
+    yield f"{len(backtest.files) - len(backtest.changed) - len(backtest.unjudged):,} unchanged"
+    if backtest.unjudged:
+        yield f"{len(backtest.unjudged):,} not judged"

@@ -73,9 +73,9 @@ class Result:
     line: int = 1
 
 
-def contract_results(found: Iterable[Checked], clashing: LakegateError | None) -> list[Result]:
+def contract_results(checked: Iterable[Checked], clashing: LakegateError | None) -> list[Result]:
     """Return the problems and hints of contracts, and why they clash; a good one passed."""
-    results = [result for each in found for result in _contract_results(each)]
+    results = [result for each in checked for result in _contract_results(each)]
     if clashing:
         results.append(Result("all contracts", clashing.code, Level.ERROR, clashing.message))
     return results

@@ -78,40 +78,40 @@ def findings(found: Iterable[Finding]) -> Table:
     return made
 
 
-def _inputs(found: Deployment, stage: Stage) -> DoctorInputs:
+def _inputs(deployment: Deployment, stage: Stage) -> DoctorInputs:
     facts = Facts(boto3.client("ssm"), stage)
-    limits = found.settings.limits
-    lake = Lake(boto3.client("s3"), found.settings.lake_bucket, limits=limits)
-    adapters = found.adapters()  # boto3 creates clients safely in one thread only
+    limits = deployment.settings.limits
+    lake = Lake(boto3.client("s3"), deployment.settings.lake_bucket, limits=limits)
+    adapters = deployment.adapters()  # boto3 creates clients safely in one thread only
     return DoctorInputs(
         stage=stage,
-        settings=found.settings,
+        settings=deployment.settings,
         aws=AwsView(),
         facts=lambda: facts.read((*PLATFORM, JOB_RELEASE)),
-        parameters=lambda: _parameters(found, stage),
-        package=cache(lambda: _package(found, stage)),
-        contracts=lambda: _contracts(CONTRACTS[:1] if found.local else CONTRACTS, limits),
+        parameters=lambda: _parameters(deployment, stage),
+        package=cache(lambda: _package(deployment, stage)),
+        contracts=lambda: _contracts(CONTRACTS[:1] if deployment.local else CONTRACTS, limits),
         in_force=lambda: {s.contract.table: s.contract.sha256 for s in lake.contracts()},
         shared_runs=lambda: shared_runs(adapters),
         spending=lambda: spending(adapters),
     )
 
 
-def _package(found: Deployment, stage: Stage) -> Package:
+def _package(deployment: Deployment, stage: Stage) -> Package:
     """Return this checkout's package for the stage, or for the local stack."""
     tell = progress_printer()
-    if found.local:
+    if deployment.local:
         return package.build_here(checkout(), tell)
     chosen = choices(checkout() / "stages" / f"{stage.name}.yml")
     return package.build(checkout(), tell, processors=package.architecture(chosen))
 
 
-def _parameters(found: Deployment, stage: Stage) -> dict[str, str]:
+def _parameters(deployment: Deployment, stage: Stage) -> dict[str, str]:
     """Return this checkout's parameters for the app's stack, without facts from SSM."""
     from infra.local import settings  # it imports Flask and more, which help does not need
 
     read = template.read(checkout() / "template.yaml")
-    local = settings.parameters(found.addresses) if found.local else None
+    local = settings.parameters(deployment.addresses) if deployment.local else None
     chosen = choices(checkout() / "stages" / f"{stage.name}.yml") if local is None else local
     own, facts = stack_spec.parameters(read, stage, chosen), stack_spec.facts(read, stage)
     return {

@@ -31,45 +31,45 @@ _VITAL = {
 }
 
 
-def check_stack(found: StackView) -> Finding:
+def check_stack(stack: StackView) -> Finding:
     """Check that the last deployment of the stack succeeded."""
-    message = f"{found.name} is {found.status}"
-    if not found.status:
-        return fail(f"there is no {found.name}", "deploy with `lakegate deploy`")
-    if found.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
+    message = f"{stack.name} is {stack.status}"
+    if not stack.status:
+        return fail(f"there is no {stack.name}", "deploy with `lakegate deploy`")
+    if stack.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
         return ok(message)
-    if found.status.endswith("_IN_PROGRESS"):
+    if stack.status.endswith("_IN_PROGRESS"):
         return warn(message, "wait until it finishes, and check again")
     fix = "find the reason in the stack's events, fix it, and deploy again"
-    return (warn if found.status == "UPDATE_ROLLBACK_COMPLETE" else fail)(message, fix)
+    return (warn if stack.status == "UPDATE_ROLLBACK_COMPLETE" else fail)(message, fix)
 
 
-def check_platform(found: StackView) -> Finding:
+def check_platform(stack: StackView) -> Finding:
     """Check the platform's stack, if there is one."""
-    if found.status:
-        return check_stack(found)
-    return ok(f"no {found.name}: Nessie and the EMR applications are deployed elsewhere")
+    if stack.status:
+        return check_stack(stack)
+    return ok(f"no {stack.name}: Nessie and the EMR applications are deployed elsewhere")
 
 
-def check_deviations(found: Iterable[Deviation], stack: str) -> list[Finding]:
+def check_deviations(deviations: Iterable[Deviation], stack: str) -> list[Finding]:
     """Check that each resource has the settings of the deployed template."""
-    wrong = [finding for each in found for finding in _deviation(each, stack)]
+    wrong = [finding for each in deviations for finding in _deviation(each, stack)]
     return wrong or [ok("all that CloudFormation can compare are as deployed")]
 
 
-def _deviation(found: Deviation, stack: str) -> list[Finding]:
-    if found.status == "DELETED":
+def _deviation(deviation: Deviation, stack: str) -> list[Finding]:
+    if deviation.status == "DELETED":
         fix = f"find out who deleted it; create it again as in the template of {stack}"
-        return [fail(f"{found.resource} does not exist any more", fix)]
-    if found.status == "UNKNOWN":
-        return [warn(f"{found.resource} cannot be compared: {found.reason}", ALLOW)]
+        return [fail(f"{deviation.resource} does not exist any more", fix)]
+    if deviation.status == "UNKNOWN":
+        return [warn(f"{deviation.resource} cannot be compared: {deviation.reason}", ALLOW)]
     fix = f"set it back to the template's value: deploying {stack} again leaves it as it is"
     return [
-        (fail if (found.type, path.split("/")[1]) in _VITAL else warn)(
-            f"{found.resource}{path} is {_short(actual)}, but {_short(expected)} in the template",
+        (fail if (deviation.type, path.split("/")[1]) in _VITAL else warn)(
+            f"{deviation.resource}{path} is {_short(now)}, but {_short(expected)} in the template",
             fix,
         )
-        for path, expected, actual in found.differences
+        for path, expected, now in deviation.differences
     ]
 
 
@@ -99,20 +99,20 @@ def check_parameters(deployed: Mapping[str, str], expected: Mapping[str, str]) -
     ] or [ok(f"all {len(deployed)} as in this checkout")]
 
 
-def check_functions(found: Sequence[FunctionView], built: bytes) -> list[Finding]:
+def check_functions(functions: Sequence[FunctionView], built: bytes) -> list[Finding]:
     """Check that each function can run, with this checkout's code."""
     digest = base64.b64encode(hashlib.sha256(built).digest()).decode()
     fix = "deploy again; the function's configuration shows why it cannot run"
     wrong = [
         fail(f"{each.name} is {each.state}, last update {each.update}", fix)
-        for each in found
+        for each in functions
         if "Failed" in (each.state, each.update)
     ]
-    if others := [each.name for each in found if each.sha256 != digest]:
+    if others := [each.name for each in functions if each.sha256 != digest]:
         message = f"code other than this checkout's runs in {', '.join(others)}"
         wrong.append(warn(message, _DEPLOY, "functions' code"))
     versions = f"Python {PYTHON}, Spark {SPARK}, Iceberg {ICEBERG}, Nessie {NESSIE} or newer"
-    return wrong or [ok(f"{len(found)} with this checkout's code ({versions})")]
+    return wrong or [ok(f"{len(functions)} with this checkout's code ({versions})")]
 
 
 def check_enabled(states: Mapping[str, tuple[str, str]], fix: str) -> list[Finding]:
@@ -179,32 +179,32 @@ def check_ages(seconds: Mapping[str, float]) -> list[Finding]:
     ] or [ok(f"none waited {_OLD // 60} minutes within {HOURS} hour")]
 
 
-def check_shared_runs(found: SharedRuns) -> list[Finding]:
+def check_shared_runs(runs: SharedRuns) -> list[Finding]:
     """Check that a shared run is up while files wait, and that none failed lately."""
-    files = files_waiting(found.files) or "no file waits"
+    files = files_waiting(runs.files) or "no file waits"
     wrong = []
-    if found.files and not found.up:
+    if runs.files and not runs.up:
         fix = (
             "the sweep starts one: if this lasts, its log and that of on-upload have the reason"
-            if found.most
+            if runs.most
             else "wait: after an hour the sweep gives each a run of its own; or raise SharedRuns"
         )
         wrong.append(warn(f"none is up, but {files}", fix))
-    if found.failed:
-        one = found.failed[0]
-        message = f"{len(found.failed)} failed in the last hour, such as {one.name}: {one.details}"
+    if runs.failed:
+        one = runs.failed[0]
+        message = f"{len(runs.failed)} failed in the last hour, such as {one.name}: {one.details}"
         fix = f"find the reason in the log of job run {one.id}; the next run takes its files again"
         wrong.append(warn(message, fix))
-    return wrong or [ok(f"{len(found.up)} of at most {found.most} up, {files}")]
+    return wrong or [ok(f"{len(runs.up)} of at most {runs.most} up, {files}")]
 
 
-def check_budget(found: Spending, budget: int) -> Finding:
+def check_budget(spending: Spending, budget: int) -> Finding:
     """Check that a job run may be started within the day's budget, in dollars; 0 is none."""
     if not budget:
         return ok("none is set: DailyBudgetUsd is 0")
     fix = "wait, or raise DailyBudgetUsd in the stage's file under stages/ and deploy"
-    why = found.why_wait(budget)
-    return warn(why, fix) if why else ok(found.amounts(budget))
+    why = spending.why_wait(budget)
+    return warn(why, fix) if why else ok(spending.amounts(budget))
 
 
 def check_slack(secret: str, *, is_there: bool) -> Finding:

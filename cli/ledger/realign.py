@@ -41,17 +41,17 @@ def realign_ledger(
         raise NotAgreed(message)
     from functions.operations.recovery.realign import realign
 
-    found = realign(find(context.obj).adapters(), dry_run=dry_run)
+    realigned = realign(find(context.obj).adapters(), dry_run=dry_run)
     if as_json:
-        typer.echo(json_output.text(document(found)))
+        typer.echo(json_output.text(document(realigned)))
     else:
-        for line in lines(found, dry_run=dry_run):
+        for line in lines(realigned, dry_run=dry_run):
             terminal.out().print(line, soft_wrap=True, markup=False)
-    if any(kind in (Kind.LOST, Kind.UNCLEAR) for _, kind in _pairs(found.done)):
+    if any(kind in (Kind.LOST, Kind.UNCLEAR) for _, kind in _pairs(realigned.done)):
         raise typer.Exit(1)
 
 
-def document(found: "Realigned") -> list[dict[str, Any]]:
+def document(realigned: "Realigned") -> list[dict[str, Any]]:
     """Return the decisions for `--json`; each has the ingestion as it was before.
 
     Branches of compactions are of none.
@@ -59,7 +59,7 @@ def document(found: "Realigned") -> list[dict[str, Any]]:
     dropped = {
         "kinds": [Kind.DELETE_BRANCHES.value],
         "why": "their compactions had ended",
-        "branches": list(found.compactions),
+        "branches": list(realigned.compactions),
         "overtaken": False,
         "ingestion": None,
     }
@@ -71,9 +71,9 @@ def document(found: "Realigned") -> list[dict[str, Any]]:
             "overtaken": each.overtaken,
             "ingestion": json_output.ingestion_json(each.decision.ingestion),
         }
-        for each in found.done
+        for each in realigned.done
     ]
-    return [*decisions, dropped] if found.compactions else decisions
+    return [*decisions, dropped] if realigned.compactions else decisions
 
 
 def lines(realigned: "Realigned", *, dry_run: bool) -> Iterator[str]:

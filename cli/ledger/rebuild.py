@@ -28,16 +28,16 @@ def rebuild_ledger(
         terminal.out().print(restored_summary(found, dry_run=dry_run), soft_wrap=True)
 
 
-def restored_summary(found: Sequence[Ingestion], *, dry_run: bool) -> str:
+def restored_summary(ingestions: Sequence[Ingestion], *, dry_run: bool) -> str:
     """Describe the restored ingestions by state, and the next steps."""
-    if not found:
+    if not ingestions:
         return "No lost ingestion found."
-    states = Counter(ingestion.state for ingestion in found)
+    states = Counter(ingestion.state for ingestion in ingestions)
     counted = ", ".join(f"{states[state]:,} {state}" for state in State if states[state])
     if dry_run:
-        return f"{len(found):,} ingestions would be restored: {counted}."
+        return f"{len(ingestions):,} ingestions would be restored: {counted}."
     return (
-        f"{len(found):,} ingestions restored: {counted}.\n"
+        f"{len(ingestions):,} ingestions restored: {counted}.\n"
         "The sweep finishes open work and ingests files that left no trace.\n"
         "Check with `lakegate status` and `lakegate runs`."
     )

@@ -34,56 +34,57 @@ def reconcile(
     # a second, which help does not need
     from functions.operations.reconcile.compare import reconciled
 
-    found = reconciled(find(context.obj).adapters(), table, thorough=thorough, full=full)
-    report(found, as_json=as_json)
+    reconciliation = reconciled(find(context.obj).adapters(), table, thorough=thorough, full=full)
+    report(reconciliation, as_json=as_json)
 
 
-def report(found: Reconciliation, *, as_json: bool) -> None:
+def report(reconciliation: Reconciliation, *, as_json: bool) -> None:
     """Print the result; exit with 1 on problems."""
     if as_json:
-        typer.echo(json_output.text(document(found)))
+        typer.echo(json_output.text(document(reconciliation)))
     else:
-        _show(found)
-    if found.problems:
+        _show(reconciliation)
+    if reconciliation.problems:
         raise typer.Exit(1)
 
 
-def document(found: Reconciliation) -> dict[str, Any]:
+def document(reconciliation: Reconciliation) -> dict[str, Any]:
     """Return the result for `--json`."""
     return {
-        "right": not found.problems,
-        "landed": found.landed,
+        "right": not reconciliation.problems,
+        "landed": reconciliation.landed,
         "ends": {
-            end.value: dict(zip(("objects", "rows"), found.ended(end), strict=True)) for end in End
+            end.value: dict(zip(("objects", "rows"), reconciliation.ended(end), strict=True))
+            for end in End
         },
-        "tables": [_balance_json(each) for each in found.balances],
-        "problems": [asdict(each) for each in found.problems],
-        "remarks": [asdict(each) for each in found.remarks],
-        "since": found.since or None,
+        "tables": [_balance_json(each) for each in reconciliation.balances],
+        "problems": [asdict(each) for each in reconciliation.problems],
+        "remarks": [asdict(each) for each in reconciliation.remarks],
+        "since": reconciliation.since or None,
     }
 
 
-def _show(found: Reconciliation) -> None:
-    terminal.out().print(_ends(found))
-    if found.balances:
-        terminal.out().print(_tables(found.balances))
-    if found.since:
-        terminal.out().print(f"checked commits since {found.since}; --full checks all")
-    _print_findings(found.remarks, Text("! ", "yellow"))
-    _print_findings(found.problems, Text("✗ ", "bold red"))
+def _show(reconciliation: Reconciliation) -> None:
+    terminal.out().print(_ends(reconciliation))
+    if reconciliation.balances:
+        terminal.out().print(_tables(reconciliation.balances))
+    if reconciliation.since:
+        terminal.out().print(f"checked commits since {reconciliation.since}; --full checks all")
+    _print_findings(reconciliation.remarks, Text("! ", "yellow"))
+    _print_findings(reconciliation.problems, Text("✗ ", "bold red"))
     ends = " + ".join(end.value for end in End if end is not End.NOT_TAKEN_IN)
-    if not found.problems:
+    if not reconciliation.problems:
         terminal.out().print(f"no problems: landing = {ends}, and main has all published rows")
 
 
-def _ends(found: Reconciliation) -> RenderableType:
+def _ends(reconciliation: Reconciliation) -> RenderableType:
     made = terminal.table("end", "objects", "rows", right=["objects", "rows"])
     for end in End:
-        objects, rows = found.ended(end)
+        objects, rows = reconciliation.ended(end)
         if objects or end is not End.NOT_TAKEN_IN:
             made.add_row(_coloured(end), f"{objects:,}", f"{rows:,}")
     made.add_section()
-    made.add_row("landed", f"{found.landed:,}", "")
+    made.add_row("landed", f"{reconciliation.landed:,}", "")
     return made
 
 

@@ -93,17 +93,17 @@ def counted(document: Mapping[str, Any]) -> RenderableType:
 _COUNTED = ("counts", "approved", "overdue", "due", "upkeep", "shared_runs", "budget")
 
 
-def _status(found: Deployment) -> dict[str, Any]:
-    parts = stack.health() if found.local else _health(found.adapters())
+def _status(deployment: Deployment) -> dict[str, Any]:
+    parts = stack.health() if deployment.local else _health(deployment.adapters())
     are_up = all(state == "up" for state in parts.values())
     return {
-        **found.addresses,
-        "landing_bucket": found.settings.landing_bucket,
-        "lake_bucket": found.settings.lake_bucket,
-        "ledger_table": found.settings.ledger_table,
-        "reader_token": found.reader_token,
+        **deployment.addresses,
+        "landing_bucket": deployment.settings.landing_bucket,
+        "lake_bucket": deployment.settings.lake_bucket,
+        "ledger_table": deployment.settings.ledger_table,
+        "reader_token": deployment.reader_token,
         "health": parts,
-        **(counts(found.adapters()) if are_up else dict.fromkeys(_COUNTED)),
+        **(counts(deployment.adapters()) if are_up else dict.fromkeys(_COUNTED)),
     }
 
 

@@ -97,17 +97,17 @@ def _hidden(contracts: Sequence[Contract]) -> Callable[[str], bool]:
     return lambda name: name.lower() not in known or concealment.hides(name)
 
 
-def _shown(wanted: Undo, found: "Difference") -> Iterator[RenderableType]:
+def _shown(wanted: Undo, difference: "Difference") -> Iterator[RenderableType]:
     yield terminal.facts(
         [
             ("table", wanted.table),
             ("to", f"{wanted.to.hash[:ID_PART]}, {wanted.to.time[:19]} UTC: {wanted.to.message}"),
             ("undoes", count(wanted.commits, "commit")),
-            ("rows that come", f"{found.gained:,}"),
-            ("rows that go", f"{found.lost:,}"),
+            ("rows that come", f"{difference.gained:,}"),
+            ("rows that go", f"{difference.lost:,}"),
         ]
     )
-    for words, rows in {"come": found.first_gained, "go": found.first_lost}.items():
+    for words, rows in {"come": difference.first_gained, "go": difference.first_lost}.items():
         if rows:
             yield Text(f"\nRows that {words}, the first {len(rows)}:", "bold")
             yield audit.rows(rows)

@@ -41,7 +41,7 @@ def rendered(found: list[ListedTable]) -> RenderableType:
     return made
 
 
-def _upkeep(found: TableUpkeep | None) -> tuple[str, str, str]:
-    if not found:
+def _upkeep(upkeep: TableUpkeep | None) -> tuple[str, str, str]:
+    if not upkeep:
         return "-", "-", "-"
-    return f"{found.small_share:.0%}", f"{found.metadata_bytes:,}", f"{found.dead_bytes:,}"
+    return f"{upkeep.small_share:.0%}", f"{upkeep.metadata_bytes:,}", f"{upkeep.dead_bytes:,}"

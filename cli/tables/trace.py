@@ -53,21 +53,23 @@ def trace(
         raise LakegateError("NO_ROWS", "main has no such rows")
 
 
-def _traced_rows(found: Deployment, table: str, where: str) -> list[dict[str, Any]]:
+def _traced_rows(deployment: Deployment, table: str, where: str) -> list[dict[str, Any]]:
     # a second to import, which no other command waits for
     from access.evidence.trace import trace_rows
 
-    return [_document(found, table, each) for each in trace_rows(found, table, where)]
+    return [_document(deployment, table, each) for each in trace_rows(deployment, table, where)]
 
 
-def _traced_file(found: Deployment, identity: str, row: int) -> list[dict[str, Any]]:
+def _traced_file(deployment: Deployment, identity: str, row: int) -> list[dict[str, Any]]:
     from access.evidence.trace import Found, trace_file
 
-    ingestion = identified(found.adapters().ledger, identity)
-    by_table = trace_file(found, ingestion, row)
+    ingestion = identified(deployment.adapters().ledger, identity)
+    by_table = trace_file(deployment, ingestion, row)
     gone = [Found("", 0, (), ingestion)]
     return [
-        _document(found, table, each) for table, rows in by_table.items() for each in rows or gone
+        _document(deployment, table, each)
+        for table, rows in by_table.items()
+        for each in rows or gone
     ]
 
 

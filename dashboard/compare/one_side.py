@@ -30,19 +30,19 @@ class Looked:
         self,
         connection: duckdb.DuckDBPyConnection,
         name: str,
-        found: FileRows,
+        file_rows: FileRows,
         columns: Collection[str],
         most: int | None,
     ) -> None:
         """`name` is the side's. With more than `most` values, only a sample is read."""
-        fields = [field for field in found.table.schema().fields if field.name in columns]
+        fields = [field for field in file_rows.table.schema().fields if field.name in columns]
         simple = [field for field in fields if field.field_type.is_primitive]
         self.name = name
         self.kinds = {field.name: kind_of(field.field_type) for field in fields}
         self._connection = connection
         self._fields = {field.name: field for field in simple}
-        self._found = found
-        self._taken = taken(found, simple, most)
+        self._found = file_rows
+        self._taken = taken(file_rows, simple, most)
         self.side = self._taken.side
 
     def profile(self, name: str, *, hidden: bool) -> Profile:

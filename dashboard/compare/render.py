@@ -20,11 +20,11 @@ _ROUGH = (Origin.SAMPLE, Origin.ESTIMATE)
 _NONE = "–"  # noqa: RUF001 - a dash where there is nothing
 
 
-def stands_on(found: Comparison, names: tuple[str, str]) -> str:
+def stands_on(comparison: Comparison, names: tuple[str, str]) -> str:
     """Return the basis of both sides' figures, one sentence each."""
-    if not found.main:
-        return f"{_read(found.file, names[0])} Main has no such table yet."
-    return f"{_read(found.file, names[0])} {_read(found.main, names[1])}"
+    if not comparison.main:
+        return f"{_read(comparison.file, names[0])} Main has no such table yet."
+    return f"{_read(comparison.file, names[0])} {_read(comparison.main, names[1])}"
 
 
 def colours(names: tuple[str, str]) -> str:
@@ -37,14 +37,14 @@ def colours(names: tuple[str, str]) -> str:
     )
 
 
-def is_sampled(found: Comparison) -> bool:
+def is_sampled(comparison: Comparison) -> bool:
     """Return if only some rows were read."""
-    return not all(side.whole for side in (found.file, found.main) if side)
+    return not all(side.whole for side in (comparison.file, comparison.main) if side)
 
 
-def legend(found: Comparison) -> list[str]:
+def legend(comparison: Comparison) -> list[str]:
     """Return the legend of the figures' marks that occur."""
-    sides = [side for column in found.columns for side in (column.file, column.main) if side]
+    sides = [side for column in comparison.columns for side in (column.file, column.main) if side]
     figures = [figure for side in sides for figure in _figures(side)]
     origins = {figure.origin for figure in figures if figure}
     rough = " or ".join(origin.value for origin in _ROUGH if origin in origins)

@@ -46,21 +46,23 @@ class Taken:
         return pa.RecordBatchReader.from_batches(schema, (b.cast(schema) for b in batches))
 
 
-def taken(found: FileRows, columns: Sequence[NestedField], cells: int | None) -> Taken:
+def taken(file_rows: FileRows, columns: Sequence[NestedField], cells: int | None) -> Taken:
     """Return rows of these files with the columns: all, or a sample of about so many `cells`.
 
     Raises LakegateError NO_SAMPLE for a sample of files in another format than Parquet.
     """
-    most = found.stored if cells is None else max(_FEWEST_ROWS, cells // max(1, len(columns)))
-    files = found.data_files
-    if found.stored <= most:
-        return Taken(Side(found.stored, found.stored, len(files), len(files), whole=True), found)
+    most = file_rows.stored if cells is None else max(_FEWEST_ROWS, cells // max(1, len(columns)))
+    files = file_rows.data_files
+    if file_rows.stored <= most:
+        return Taken(
+            Side(file_rows.stored, file_rows.stored, len(files), len(files), whole=True), file_rows
+        )
     many = _how_many(files, most)
-    sample = partial(_sample, found.table, columns, ceil(most / many), _MOST_BYTES // many)
+    sample = partial(_sample, file_rows.table, columns, ceil(most / many), _MOST_BYTES // many)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         chosen = [files[number] for number in evenly(len(files), many)]
         rows = pa.concat_tables(pool.map(sample, chosen))
-    return Taken(Side(found.stored, rows.num_rows, len(files), many, whole=False), rows)
+    return Taken(Side(file_rows.stored, rows.num_rows, len(files), many, whole=False), rows)
 
 
 def evenly(there: int, many: int) -> list[int]:

@@ -55,12 +55,12 @@ def show(opened: Opened) -> None:
         group_actions.show_selected(opened, [each.id for each in selected if each.is_open])
 
 
-def _number(found: list[IngestionSummary], window: Window) -> None:
-    if not found:
+def _number(summaries: list[IngestionSummary], window: Window) -> None:
+    if not summaries:
         st.markdown(f":material/inbox: **None was found in the last {window}**")
         st.markdown("Search further back, or drop a file:")
         st.code("lakegate drop FILE --key <namespace>/<table>/<name> --wait", language=None)
-    elif len(found) == _MOST:
+    elif len(summaries) == _MOST:
         st.text(f"The newest {_MOST:,}: search for fewer to see others.")
 
 
@@ -70,14 +70,14 @@ def _by_id(text: str) -> None:
         formatting.ingestion(text, f"The ingestion {code(text)}, of any age", ":material/search:")
 
 
-def _keep_up(ledger: Ledger, found: list[IngestionSummary]) -> None:
+def _keep_up(ledger: Ledger, summaries: list[IngestionSummary]) -> None:
     """Keep the list up to date while one of it is in flight."""
-    in_flight = {each.id: each.state for each in found[: listing.SCREEN] if not each.ended}
+    in_flight = {each.id: each.state for each in summaries[: listing.SCREEN] if not each.ended}
 
     def look() -> dict[str, State]:
         return {each.id: each.state for each in ledger.together(list(in_flight))}
 
     if in_flight:
-        words = listing.burst(found) or "Files are in flight"
+        words = listing.burst(summaries) or "Files are in flight"
         st.caption(f":material/sync: {words}: this list keeps itself up to date.")
         watch(in_flight, look)

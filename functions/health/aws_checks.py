@@ -19,11 +19,11 @@ _MANY = 1000
 _SKEW = 30.0
 
 
-def check_notifications(found: Sequence[Notification], queue_arn: str) -> Finding:
+def check_notifications(notifications: Sequence[Notification], queue_arn: str) -> Finding:
     """Check that every landed object is reported to the upload queue."""
-    mine = [each for each in found if each.queue_arn == queue_arn]
+    mine = [each for each in notifications if each.queue_arn == queue_arn]
     if not mine:
-        targets = ", ".join(each.queue_arn for each in found) or "no queue"
+        targets = ", ".join(each.queue_arn for each in notifications) or "no queue"
         message = f"the bucket notifies {targets}, but not {queue_arn}"
         return fail(message, "deploy again: the stack configures the bucket's events")
     if any("s3:ObjectCreated:*" in each.events and not each.is_filtered for each in mine):
@@ -46,45 +46,47 @@ def check_ledger(status: str) -> Finding:
     return ok(f"is {status}") if usable else fail(f"is {status}", fix)
 
 
-def check_queue(found: Queue) -> Finding:
+def check_queue(queue: Queue) -> Finding:
     """Check that a queue is not behind."""
-    load = f"{found.waiting:,} waiting, {found.in_flight:,} in flight"
-    if found.waiting > _MANY:
+    load = f"{queue.waiting:,} waiting, {queue.in_flight:,} in flight"
+    if queue.waiting > _MANY:
         fix = "see that its function runs and does not fail; raise its concurrency if it is slow"
         return warn(load, fix)
     return ok(load)
 
 
-def check_work_queue(found: Queue) -> Finding:
+def check_work_queue(queue: Queue) -> Finding:
     """Check that shared runs take the files that wait for them."""
-    load = f"{found.waiting:,} files waiting, {found.in_flight:,} in work"
-    if found.waiting > _MANY:
+    load = f"{queue.waiting:,} files waiting, {queue.in_flight:,} in work"
+    if queue.waiting > _MANY:
         fix = "see that shared runs start and do not fail; then raise SharedRuns"
         return warn(load, fix)
     return ok(load)
 
 
-def check_dead_letters(found: Queue) -> Finding:
+def check_dead_letters(queue: Queue) -> Finding:
     """Check that a dead-letter queue is empty."""
-    many = found.waiting + found.in_flight
+    many = queue.waiting + queue.in_flight
     fix = "read the cause in the functions' logs; the sweep alerts on what it cannot process"
     return warn(f"{many:,} messages could not be processed", fix) if many else ok("empty")
 
 
-def check_application(found: Application, expected_label: str) -> list[Finding]:
+def check_application(application: Application, expected_label: str) -> list[Finding]:
     """Check that the EMR application can run jobs of the required release."""
     wrong = []
-    if found.state not in _READY:
+    if application.state not in _READY:
         fix = "create it with infra/platform.yml, and deploy again with its new id"
-        wrong.append(fail(f"{found.id} is {found.state}", fix))
-    elif found.state != "STARTED" and not found.auto_start:
+        wrong.append(fail(f"{application.id} is {application.state}", fix))
+    elif application.state != "STARTED" and not application.auto_start:
         fix = "start it, or turn on its automatic start (AutoStartConfiguration)"
-        wrong.append(fail(f"{found.id} is {found.state} and does not start automatically", fix))
-    if expected_label and found.release_label != expected_label:
+        wrong.append(
+            fail(f"{application.id} is {application.state} and does not start automatically", fix)
+        )
+    if expected_label and application.release_label != expected_label:
         fix = f"deploy the platform with EmrRelease {expected_label}"
-        message = f"runs {found.release_label}; the job requires {expected_label}"
+        message = f"runs {application.release_label}; the job requires {expected_label}"
         wrong.append(fail(message, fix))
-    return wrong or [ok(f"{found.id} is {found.state}, {found.release_label}")]
+    return wrong or [ok(f"{application.id} is {application.state}, {application.release_label}")]
 
 
 def check_job_code(there: Mapping[str, bool]) -> Finding:

@@ -32,20 +32,20 @@ _ACCESS = "Nessie's access"
 _ROTATE = "make new tokens with `lakegate rotate`"
 
 
-def check_anonymous_answer(uri: str, found: AnonymousAnswer) -> Iterator[Finding]:
+def check_anonymous_answer(uri: str, answer: AnonymousAnswer) -> Iterator[Finding]:
     """Check that Nessie is up and rejects anonymous requests."""
-    took = f"answers in {found.seconds * 1000:,.0f} ms at {uri}"
-    if found.seconds > _SLOW:
+    took = f"answers in {answer.seconds * 1000:,.0f} ms at {uri}"
+    if answer.seconds > _SLOW:
         yield warn(took, "give Nessie's tasks and its database more resources, or less load")
     else:
         yield ok(took)
-    if found.status == 401:
+    if answer.status == 401:
         yield ok("anonymous requests are refused: closed", _ACCESS)
-    elif found.status < 400:
+    elif answer.status < 400:
         fix = "turn on Nessie's authentication and authorization, as infra/platform.yml does"
         yield fail("anonymous requests are open: main is readable without a token", fix, _ACCESS)
     else:
-        message = f"anonymous requests are answered {found.status} and not 401"
+        message = f"anonymous requests are answered {answer.status} and not 401"
         fix = "check that this address is Nessie's own, and read Nessie's log"
         yield fail(message, fix, _ACCESS)
 

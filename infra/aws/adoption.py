@@ -53,13 +53,13 @@ def adopt(site: Site, wanted: StackSpec) -> None:
     site.stacks.carry_out(planned)
 
 
-def _as_it_is(site: Site, left: Template, found: Iterable[Existing]) -> Template:
+def _as_it_is(site: Site, left: Template, existing: Iterable[Existing]) -> Template:
     """Return the template without outputs, and with the indexes that the tables have.
 
     CloudFormation neither makes outputs nor changes indexes while it takes resources in.
     """
     resources = dict(left["Resources"])
-    for each in found:
+    for each in existing:
         if each.type == _TABLE:
             table = resources[each.name]
             there = site.client("dynamodb").describe_table(TableName=each.id)["Table"]

@@ -62,9 +62,9 @@ def _missing(here: Template, there: Template) -> Iterator[_Index]:
                     yield _Index(name, each, table["Properties"]["AttributeDefinitions"])
 
 
-def _add_index(found: Template, index: _Index) -> Template:
+def _add_index(template: Template, index: _Index) -> Template:
     """Return the template with one index more; a table has no attribute but its keys."""
-    table = found["Resources"][index.table]
+    table = template["Resources"][index.table]
     properties = table["Properties"]
     attributes = {
         each["AttributeName"]: each
@@ -78,5 +78,5 @@ def _add_index(found: Template, index: _Index) -> Template:
         _INDEXES: indexes,
         "AttributeDefinitions": [each for name, each in attributes.items() if name in names],
     }
-    resources = {**found["Resources"], index.table: {**table, "Properties": changed}}
-    return {**found, "Resources": resources}
+    resources = {**template["Resources"], index.table: {**table, "Properties": changed}}
+    return {**template, "Resources": resources}

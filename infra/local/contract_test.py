@@ -159,17 +159,17 @@ def passed(contract: Contract, file: Path) -> AuditReport | None:
         return None  # only a table can try them
     began, spec, (here, skipped) = now(), spec_of(contract, file), _divided(contract)
     try:
-        found = prepared(LocalFile(file), here, spec.limits).examined()
+        examined = prepared(LocalFile(file), here, spec.limits).examined()
     except Exception:  # noqa: BLE001 - Spark tells why
         return None
-    if any(check.id not in found.measured for check in here.checks):
+    if any(check.id not in examined.measured for check in here.checks):
         return None
-    results = verdict.judge(here, found.rows, found.measured)
+    results = verdict.judge(here, examined.rows, examined.measured)
     if any(result.status is not Status.PASS for result in results):
         return None  # Spark finds the rows
     told = {"verdict": Verdict.PASSED, "checks": (*results, *skipped), "started_at": began}
-    rows = {"rows_read": found.rows.read, "rows_written": found.rows.written}
-    columns = {"schema_changes": found.changes}
+    rows = {"rows_read": examined.rows.read, "rows_written": examined.rows.written}
+    columns = {"schema_changes": examined.changes}
     return report(spec, None, here, engine={"write": WAY}, **told, **rows, **columns)
 
 

@@ -139,9 +139,9 @@ def _allows_some_in_each_file(check: Check) -> bool:
     return check.metric is Metric.DUPLICATE or (adds_up and check.expect.met(1, 1))
 
 
-def _unless_as_before(found: CheckResult, now: Measured, before_change: Measured) -> CheckResult:
+def _unless_as_before(result: CheckResult, now: Measured, before_change: Measured) -> CheckResult:
     """Return a warning where the table had as many before: the change did not cause them."""
     if now.value is None or before_change.value is None or before_change.value < now.value:
-        return found
-    note = f"{found.message}; before the change it was {before_change.value:,}"
-    return replace(found, status=Status.WARN, message=note)
+        return result
+    note = f"{result.message}; before the change it was {before_change.value:,}"
+    return replace(result, status=Status.WARN, message=note)

@@ -187,17 +187,17 @@ def read(storage: Storage, contract: Contract) -> tuple[Examined, list[Rows]]:
     return file.examined(held), held.rows
 
 
-def rows_for_sql(contract: Contract, found: Examined, rows: Iterable[Rows]) -> pa.Table:
+def rows_for_sql(contract: Contract, examined: Examined, rows: Iterable[Rows]) -> pa.Table:
     """Return what SQL is to read of a file's rows, none if Arrow has answered all checks."""
-    checks = _unanswered(contract, found)
+    checks = _unanswered(contract, examined)
     if not checks:
         return NO_ROWS
     return group_sql.left_for_sql((each.table for each in rows), checks, contract)
 
 
-def _unanswered(contract: Contract, found: Examined) -> list[Check]:
+def _unanswered(contract: Contract, examined: Examined) -> list[Check]:
     """Return the checks that SQL answers: all but those of the table's keys (keyed)."""
-    left = [check for check in contract.checks if check.id not in found.measured]
+    left = [check for check in contract.checks if check.id not in examined.measured]
     return [check for check in left if not check.is_key_of_table]
 
 

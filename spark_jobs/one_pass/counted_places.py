@@ -14,18 +14,18 @@ from spark_jobs.one_pass.examined import Examined
 from spark_jobs.write.layout import Layout
 
 
-def counted(found: Examined, layout: Layout) -> FindPlaces | None:
+def counted(examined: Examined, layout: Layout) -> FindPlaces | None:
     """Return a function that counts where rows stand in the landed file; None if it must be read.
 
     It must if the rows were divided or sorted, and if lines of a text are no rows.
     """
-    part, read = found.apart.part, found.apart.read
-    before = int(found.apart.contract.options.get("header") == "true") if read else 0
+    part, read = examined.apart.part, examined.apart.read
+    before = int(examined.apart.contract.options.get("header") == "true") if read else 0
     is_moved = layout.spec.fields or layout.order.keys
     if is_moved or (read and part.units != part.rows + before):
         return None
-    starts = accumulate((file.rows for file in found.files), initial=0)
-    of_files = {file.location: start for file, start in zip(found.files, starts, strict=False)}
+    starts = accumulate((file.rows for file in examined.files), initial=0)
+    of_files = {file.location: start for file, start in zip(examined.files, starts, strict=False)}
     unit = read.unit if read else "row"
     return _Counted(of_files, _kept_before(part), unit, before + 1)
 

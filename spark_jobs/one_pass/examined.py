@@ -86,11 +86,11 @@ class Prepared:
         return self.read(files)
 
 
-def require_all(found: Examined, files: Sequence[Written]) -> None:
+def require_all(examined: Examined, files: Sequence[Written]) -> None:
     """Raise Permanent COUNT_MISMATCH unless data files hold all rows that were read."""
     held = sum(file.rows for file in files)
-    if held != found.found.rows:
-        message = f"{found.found.rows:,} rows were read, but the data files hold {held:,}"
+    if held != examined.found.rows:
+        message = f"{examined.found.rows:,} rows were read, but the data files hold {held:,}"
         raise Permanent("COUNT_MISMATCH", message)
 
 

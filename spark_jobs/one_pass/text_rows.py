@@ -34,8 +34,8 @@ def in_tasks(text: Text, spark: SparkSession, files: Sink | None, part: int = _P
     if Origin.ROW in text.contract.provenance.names:
         raise MustRewrite("its rows are numbered, and it is too large for the driver")
     work = partial(_in_task, text.landed, text.contract, text.limits, text.head, files)
-    found = spread(spark, work, _ranges(text, part), text.contract, text.rows)
-    return _required(found, text)
+    examined = spread(spark, work, _ranges(text, part), text.contract, text.rows)
+    return _required(examined, text)
 
 
 def _in_task(
@@ -83,11 +83,11 @@ def _part(
     return part_of(found(), apart, contract, files)
 
 
-def _required(found: Examined, text: Text) -> Examined:
+def _required(examined: Examined, text: Text) -> Examined:
     """Return a text that may enter its table, with its changes. Raises MustRewrite."""
-    contract, present = text.contract, found.apart.part.present
+    contract, present = text.contract, examined.apart.part.present
     comparison = text.rows.compared(present)
-    if not found.rows.read:
+    if not examined.rows.read:
         raise MustRewrite("it has no rows")
     names = present.union(column.name for column in contract.columns)
     if comparison.findings or len(names) > text.limits.most_columns:
@@ -95,4 +95,4 @@ def _required(found: Examined, text: Text) -> Examined:
     for column in contract.columns if contract.format == "json" else ():
         if column.required and column.name not in present:
             raise MustRewrite(f"its column {column.name} has no values")
-    return replace(found, changes=comparison.changes)
+    return replace(examined, changes=comparison.changes)

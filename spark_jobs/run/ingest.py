@@ -153,14 +153,14 @@ class _Ingestion:
     def _examined(self, file: Prepared, where: Layout) -> Examined:
         try:
             of = self.storage, where, file.contract, self.spec, self.quarantine
-            found = file.examined(DataFiles(*of))
-            if found.rows.bad and self.spec.null_unreadable:
+            examined = file.examined(DataFiles(*of))
+            if examined.rows.bad and self.spec.null_unreadable:
                 raise MustRewrite("its unparseable cells are to become null")
-            require_all(found, found.files)
+            require_all(examined, examined.files)
         except MustRewrite:  # the table is opened again, and must be as main has it
             self.branch.reset(self.spec.base_hash)
             raise
-        return found
+        return examined
 
     def _run(
         self, contract: Contract, table: Opened, files: Sequence[Any], audited_hash: str

@@ -58,36 +58,36 @@ class Difference:
         )
 
 
-def differences(found: Type, wanted: Type, path: tuple[str, ...] = ()) -> Iterator[Difference]:
+def differences(type_: Type, wanted: Type, path: tuple[str, ...] = ()) -> Iterator[Difference]:
     """Yield every difference, outer ones first.
 
     A found type of "" is not compared, because text formats have no types, nor is `void`, always
     null.
     """
-    if found in ("", "void"):
+    if type_ in ("", "void"):
         return
-    if isinstance(found, Struct) and isinstance(wanted, Struct):
-        yield from _fields(found, wanted, path)
-    elif isinstance(found, Array) and isinstance(wanted, Array):
-        yield from differences(found.item, wanted.item, (*path, ITEM))
-    elif isinstance(found, Map) and isinstance(wanted, Map):
-        yield from differences(found.key, wanted.key, (*path, KEY))
-        yield from differences(found.value, wanted.value, (*path, VALUE))
-    elif found != wanted:
-        yield Difference(_relation(found, wanted), path, str(found), str(wanted))
+    if isinstance(type_, Struct) and isinstance(wanted, Struct):
+        yield from _fields(type_, wanted, path)
+    elif isinstance(type_, Array) and isinstance(wanted, Array):
+        yield from differences(type_.item, wanted.item, (*path, ITEM))
+    elif isinstance(type_, Map) and isinstance(wanted, Map):
+        yield from differences(type_.key, wanted.key, (*path, KEY))
+        yield from differences(type_.value, wanted.value, (*path, VALUE))
+    elif type_ != wanted:
+        yield Difference(_relation(type_, wanted), path, str(type_), str(wanted))
 
 
-def _fields(found: Struct, wanted: Struct, path: tuple[str, ...]) -> Iterator[Difference]:
-    there = {name.lower(): type_ for name, type_ in found.fields}
+def _fields(struct: Struct, wanted: Struct, path: tuple[str, ...]) -> Iterator[Difference]:
+    there = {name.lower(): type_ for name, type_ in struct.fields}
     expected = {name.lower() for name, _ in wanted.fields}
-    times = Counter(name.lower() for name, _ in found.fields)
-    for name, type_ in found.fields:
+    times = Counter(name.lower() for name, _ in struct.fields)
+    for name, type_ in struct.fields:
         if times.pop(name.lower(), 0) > 1:
             yield Difference(Kind.DUPLICATE, (*path, name), str(type_))
     for name, type_ in wanted.fields:
         if name.lower() not in there:
             yield Difference(Kind.MISSING, (*path, name), "", str(type_))
-    for name, type_ in found.fields:
+    for name, type_ in struct.fields:
         if name.lower() not in expected:
             yield Difference(Kind.EXTRA, (*path, name), str(type_))
     for name, type_ in wanted.fields:

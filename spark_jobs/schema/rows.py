@@ -53,28 +53,28 @@ def landed(schema: T.StructType, columns: Sequence[Column]) -> list[Expression]:
     return _fields(lambda name: F.col(quoted(name)), struct_of(schema), wanted)
 
 
-def conformed(value: Expression, found: Type, wanted: Type) -> Expression:
-    """Convert a value of the type `found` to `wanted`, which it fits; absent fields are null."""
-    if found == wanted:
+def conformed(value: Expression, type_: Type, wanted: Type) -> Expression:
+    """Convert a value of the type `type_` to `wanted`, which it fits; absent fields are null."""
+    if type_ == wanted:
         return value
-    match found, wanted:
+    match type_, wanted:
         case Struct(), Struct():
-            fields = _fields(value.getField, found, wanted)
+            fields = _fields(value.getField, type_, wanted)
             return F.when(value.isNotNull(), F.struct(*fields))
         case Array(), Array():
-            return F.transform(value, lambda item: conformed(item, found.item, wanted.item))
+            return F.transform(value, lambda item: conformed(item, type_.item, wanted.item))
         case Map(), Map():
-            keyed = F.transform_keys(value, lambda key, _: conformed(key, found.key, wanted.key))
+            keyed = F.transform_keys(value, lambda key, _: conformed(key, type_.key, wanted.key))
             return F.transform_values(
-                keyed, lambda _, each: conformed(each, found.value, wanted.value)
+                keyed, lambda _, each: conformed(each, type_.value, wanted.value)
             )
         case _:
             return value.cast(str(wanted))
 
 
-def _fields(get: Callable[[str], Expression], found: Struct, wanted: Struct) -> list[Expression]:
+def _fields(get: Callable[[str], Expression], struct: Struct, wanted: Struct) -> list[Expression]:
     """Return the wanted fields, of which `get` returns those that are found by their own names."""
-    there = {name.lower(): (name, type_) for name, type_ in found.fields}
+    there = {name.lower(): (name, type_) for name, type_ in struct.fields}
     values = []
     for name, type_ in wanted.fields:
         own, own_type = there.get(name.lower(), ("", "void"))

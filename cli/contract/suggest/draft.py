@@ -126,12 +126,12 @@ _HEAD = """\
 """
 
 
-def draft(found: Sample, table: str, source: str, plain: Collection[str] = ()) -> str:
+def draft(sample: Sample, table: str, source: str, plain: Collection[str] = ()) -> str:
     """Return the text of a contract for files like the sample; `source` is the sample's name.
 
     The columns `plain` get no more than their type.
     """
-    keys = _keys(column for column in found.columns if column.name not in plain)
+    keys = _keys(column for column in sample.columns if column.name not in plain)
     head = {
         "kind": "DataContract",
         "apiVersion": "v3.2.0",
@@ -140,41 +140,41 @@ def draft(found: Sample, table: str, source: str, plain: Collection[str] = ()) -
         "status": "draft",
         "support": [{"channel": Quoted(f"#{table.partition('.')[0]}-data"), "tool": "slack"}],
         "customProperties": [
-            {"property": name, "value": value} for name, value in _settings(found).items()
+            {"property": name, "value": value} for name, value in _settings(sample).items()
         ],
     }
     rows = {
         "metric": "rowCount",
-        "mustBeBetween": [max(found.rows // 10, 1), found.rows * 10 or 10],
+        "mustBeBetween": [max(sample.rows // 10, 1), sample.rows * 10 or 10],
     }
     lines = [
-        _head(found, source),
+        _head(sample, source),
         dumped(head),
         f"schema:\n  - name: {table}\n    logicalType: object\n    quality:\n",
-        f"      # {found.rows:,} rows in the sample\n{dumped([rows], 6)}    properties:\n",
+        f"      # {sample.rows:,} rows in the sample\n{dumped([rows], 6)}    properties:\n",
     ]
-    for column in found.columns:
+    for column in sample.columns:
         rules = {} if column.name in plain else _rules(column, keys.get(column.name))
         lines += (
             *(
                 f"      # {line}\n"
-                for line in (_description(column), *_outliers(column, found.unit))
+                for line in (_description(column), *_outliers(column, sample.unit))
             ),
             dumped([_property(column) | rules], 6),
         )
     return "".join(lines)
 
 
-def _head(found: Sample, source: str) -> str:
-    notes = [f"Left out: {comment(each, 200)}." for each in found.left_out]
-    if found.bad:
-        lines = ", ".join(f"{row.line:,}" for row in found.bad[:_SHOWN])
-        many = f"{len(found.bad):,} of its rows cannot be read"
-        notes.append(f"{many}, each of which fails the file: {found.unit} {lines}.")
-    is_clean = not found.bad and not any(column.strange for column in found.columns)
+def _head(sample: Sample, source: str) -> str:
+    notes = [f"Left out: {comment(each, 200)}." for each in sample.left_out]
+    if sample.bad:
+        lines = ", ".join(f"{row.line:,}" for row in sample.bad[:_SHOWN])
+        many = f"{len(sample.bad):,} of its rows cannot be read"
+        notes.append(f"{many}, each of which fails the file: {sample.unit} {lines}.")
+    is_clean = not sample.bad and not any(column.strange for column in sample.columns)
     but = "" if is_clean else " but outliers"
     marked = "".join(f"# {note}\n" for note in notes)
-    return _HEAD.format(rows=found.rows, source=comment(source), but=but, notes=marked)
+    return _HEAD.format(rows=sample.rows, source=comment(source), but=but, notes=marked)
 
 
 def _outliers(column: ColumnProfile, unit: str) -> Iterator[str]:
@@ -186,15 +186,15 @@ def _outliers(column: ColumnProfile, unit: str) -> Iterator[str]:
         yield f"outliers, each of which fails the file: {shown}{more}"
 
 
-def _outlier(found: Outlier, unit: str, column: ColumnProfile) -> str:
-    place = f"{unit} {found.line:,}"
-    return place if _is_personal(column) else f"{place} has {comment(repr(found.text))}"
+def _outlier(outlier: Outlier, unit: str, column: ColumnProfile) -> str:
+    place = f"{unit} {outlier.line:,}"
+    return place if _is_personal(column) else f"{place} has {comment(repr(outlier.text))}"
 
 
-def _settings(found: Sample) -> Mapping[str, Any]:
-    options = {name: Quoted(value) for name, value in found.options.items()}
-    extra = {"extraColumns": "drop"} if found.left_out else {}
-    return {"format": found.format, **({"options": options} if options else {}), **extra}
+def _settings(sample: Sample) -> Mapping[str, Any]:
+    options = {name: Quoted(value) for name, value in sample.options.items()}
+    extra = {"extraColumns": "drop"} if sample.left_out else {}
+    return {"format": sample.format, **({"options": options} if options else {}), **extra}
 
 
 def _keys(columns: Iterable[ColumnProfile]) -> dict[str, str]:

@@ -80,8 +80,10 @@ def reconciled(
     )
     known.count(End.NOT_TAKEN_IN, len(strangers))
     base = main.base.hash if main.base else ""
-    found = Reconciliation(known.ends(), landed, balances, problems, remarks, base)
-    return found if table or problems else _kept(adapters, main, since, etag, found)
+    reconciliation = Reconciliation(known.ends(), landed, balances, problems, remarks, base)
+    return (
+        reconciliation if table or problems else _kept(adapters, main, since, etag, reconciliation)
+    )
 
 
 @dataclass
@@ -233,24 +235,26 @@ def _uncompared(main: MainScan) -> Iterator[Finding]:
 
 
 def _kept(
-    adapters: Adapters, main: MainScan, since: datetime, etag: str, found: Reconciliation
+    adapters: Adapters, main: MainScan, since: datetime, etag: str, reconciliation: Reconciliation
 ) -> Reconciliation:
     """Write the checkpoint for the next run; a checkpoint of a faster run is valid as well."""
     if not main.settled:
-        return found
+        return reconciliation
     tables = {table: _count(adapters, main, table) for table in sorted(main.ours)}
     before = times.text(since - timedelta(seconds=2 * adapters.settings.grace_seconds))
     checkpoint = Checkpoint(main.settled, before, tables)
     try:
         adapters.lake.put_checkpoint(checkpoint, etag)
     except Overwritten:
-        return found
+        return reconciliation
     except LakegateError as error:
         message = (
             f"no checkpoint was saved, so the next run reads these commits again: {error.message}"
         )
-        return replace(found, remarks=(*found.remarks, Finding("NO_CHECKPOINT", message)))
-    return found
+        return replace(
+            reconciliation, remarks=(*reconciliation.remarks, Finding("NO_CHECKPOINT", message))
+        )
+    return reconciliation
 
 
 def _count(adapters: Adapters, main: MainScan, table: str) -> TableCount:

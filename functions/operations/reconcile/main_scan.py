@@ -117,22 +117,22 @@ def commits_naming(log: Iterable[Commit], missing: set[str], suspects: set[int])
 
 def _next(
     log: Iterator[tuple[Commit, frozenset[str], bool]],
-    found: MainScan,
+    scan: MainScan,
     start: Checkpoint | None,
     since: datetime,
     kept_since: str,
 ) -> list[_Entry]:
     """Return the next commits of the log, none once the checkpoint is reached."""
     some: list[_Entry] = []
-    for commit, names, is_last in islice(log, 0 if found.base else _COMMITS):
-        found.head = found.head or commit.hash
-        if not found.settled and commit.moment < since:
-            found.settled = commit.hash
+    for commit, names, is_last in islice(log, 0 if scan.base else _COMMITS):
+        scan.head = scan.head or commit.hash
+        if not scan.settled and commit.moment < since:
+            scan.settled = commit.hash
         if start and commit.hash == start.hash:
-            found.base = start
+            scan.base = start
             break
-        _note_cut(found, commit, kept_since, is_last=is_last)
-        some.append(_Entry(commit, names, is_kept=not found.cut))
+        _note_cut(scan, commit, kept_since, is_last=is_last)
+        some.append(_Entry(commit, names, is_kept=not scan.cut))
     return some
 
 
@@ -147,20 +147,20 @@ def _with_end(
         yield commit, names, following is None
 
 
-def _note_cut(found: MainScan, commit: Commit, kept_since: str, *, is_last: bool) -> None:
+def _note_cut(scan: MainScan, commit: Commit, kept_since: str, *, is_last: bool) -> None:
     """Note if this commit, or one before it, is the newest that cannot be compared.
 
     Lakegate commits only where there is a commit already. So its commit at the end of the log says
     that Nessie's history was cut there.
     """
     if is_last and merge_commit.is_ours(commit):
-        found.began = commit.at
-    if found.began or (kept_since and commit.at < kept_since):
-        found.cut = found.cut or commit
-    found.uncompared += bool(found.cut)
+        scan.began = commit.at
+    if scan.began or (kept_since and commit.at < kept_since):
+        scan.cut = scan.cut or commit
+    scan.uncompared += bool(scan.cut)
 
 
-def _compare(adapters: Adapters, some: Iterable[_Entry], since: datetime, found: MainScan) -> None:
+def _compare(adapters: Adapters, some: Iterable[_Entry], since: datetime, scan: MainScan) -> None:
     """Compare the ingestions that commits name with the ledger."""
     commits = (each.commit for each in some)
     named = [(commit, each) for commit in commits for each in merge_commit.published(commit)]
@@ -169,12 +169,12 @@ def _compare(adapters: Adapters, some: Iterable[_Entry], since: datetime, found:
     for commit, each in named:
         ingestion = known.get(each.id)
         for finding, is_problem in compared(commit, each, ingestion, since):
-            (found.problems if is_problem else found.remarks).append(finding)
+            (scan.problems if is_problem else scan.remarks).append(finding)
         is_published = ingestion is not None and ingestion.state is State.PUBLISHED
         elsewhere = is_published and ingestion and ingestion.merge_hash != commit.hash
-        if hash(each.id) in found.named or elsewhere:
-            found.suspects.add(hash(each.id))
-        found.named.add(hash(each.id))
+        if hash(each.id) in scan.named or elsewhere:
+            scan.suspects.add(hash(each.id))
+        scan.named.add(hash(each.id))
 
 
 @dataclass(frozen=True)
@@ -226,22 +226,22 @@ def _names_no_files(report: AuditReport) -> bool:
     return not report.files and bool(report.rows_written or report.effect)
 
 
-def _count(commit: Commit, made: Iterable[_Made], found: MainScan, since: datetime) -> None:
-    tallies, light = _tallies(found, commit, since), replace(commit, properties={})
+def _count(commit: Commit, made: Iterable[_Made], scan: MainScan, since: datetime) -> None:
+    tallies, light = _tallies(scan, commit, since), replace(commit, properties={})
     for each in made:
-        found.ours.add(each.table)
+        scan.ours.add(each.table)
         tallies[each.table].add(light, each.claimed, each.change)
-        found.unlisted_commits += each.lacks
+        scan.unlisted_commits += each.lacks
         if each.reported is not None:
-            found.problems += wrong_files(each.table, light, each.change, each.reported)
+            scan.problems += wrong_files(each.table, light, each.change, each.reported)
 
 
-def _count_older(commits: Iterable[Commit], found: MainScan, only: str) -> None:
+def _count_older(commits: Iterable[Commit], scan: MainScan, only: str) -> None:
     for commit in commits:
         for table, rows in merge_commit.gains(commit).items():
             if table == (only or table):
-                found.ours.add(table)
-                found.older[table] += rows
+                scan.ours.add(table)
+                scan.older[table] += rows
 
 
 def _other_writers_commits(some: Iterable[_Entry], only: str) -> Iterator[tuple[Commit, str]]:
@@ -255,25 +255,25 @@ def _other_writers_commits(some: Iterable[_Entry], only: str) -> Iterator[tuple[
 
 
 def _count_others(
-    adapters: Adapters, foreign: Iterable[tuple[Commit, str]], found: MainScan, since: datetime
+    adapters: Adapters, foreign: Iterable[tuple[Commit, str]], scan: MainScan, since: datetime
 ) -> None:
     """Count other writers' changes of tables with published data; ignore all other tables.
 
     A commit of upkeep must leave the rows as they are.
     """
-    found.ours |= set(found.base.tables if found.base else ())
+    scan.ours |= set(scan.base.tables if scan.base else ())
     for commit, table in foreign:
-        if table in found.ours:
+        if table in scan.ours:
             change = _change(adapters, table, commit)
-            tally = _tallies(found, commit, since)[table]
+            tally = _tallies(scan, commit, since)[table]
             if merge_commit.UPKEEP in commit.properties:
                 tally.add(commit, 0, change)
             else:
                 tally.add_others(commit, change)
 
 
-def _tallies(found: MainScan, commit: Commit, since: datetime) -> defaultdict[str, Tally]:
-    return found.young if commit.moment >= since else found.tallies
+def _tallies(scan: MainScan, commit: Commit, since: datetime) -> defaultdict[str, Tally]:
+    return scan.young if commit.moment >= since else scan.tallies
 
 
 def _tables(names: frozenset[str]) -> Iterator[str]:

@@ -119,7 +119,7 @@ def published(
     table, _, attempt = parse_report_key(one.report)
     landed = (report.source if report else trace.landed) or _landed(one, at)
     contract_key, _, contract_version = one.contract.rpartition("@")
-    found = Ingestion(
+    ingestion = Ingestion(
         id=one.id,
         landed=landed,
         state=State.PUBLISHED,
@@ -140,7 +140,7 @@ def published(
         parts=one.parts,
         mends=one.mended,
     )
-    audited = _with_report(found, report)
+    audited = _with_report(ingestion, report)
     return audited.step(
         "published",
         at,
@@ -152,7 +152,7 @@ def published(
 
 def submitted(spec: JobSpec, run: JobRun, trace: Trace) -> Ingestion:
     """Rebuild an ingestion from its newest job run; the sweep then processes the run's result."""
-    found = Ingestion(
+    ingestion = Ingestion(
         id=spec.ingestion,
         landed=spec.landed,
         state=State.SUBMITTED,
@@ -167,12 +167,12 @@ def submitted(spec: JobSpec, run: JobRun, trace: Trace) -> Ingestion:
         report_key=spec.report_key,
         parts=spec.parts,
     )
-    return _with_report(found, None)
+    return _with_report(ingestion, None)
 
 
 def ended(report: AuditReport, key: str) -> Ingestion:
     """Rebuild a failed ingestion from its report when its job run is unknown."""
-    found = Ingestion(
+    ingestion = Ingestion(
         id=report.ingestion,
         landed=report.source,
         state=_ENDS[report.verdict],
@@ -184,7 +184,7 @@ def ended(report: AuditReport, key: str) -> Ingestion:
         reason=report.reason,
         parts=tuple(_part(report, each) for each in report.parts),
     )
-    return _with_report(found, report).step(found.state, report.finished_at)
+    return _with_report(ingestion, report).step(ingestion.state, report.finished_at)
 
 
 def _own_branch(report: AuditReport) -> str:
@@ -201,14 +201,14 @@ def landed_again(id_: str, landed: LandedObject, trace: Trace, head: str) -> Ing
     Main's commits after `head` are read again when that branch is created.
     """
     attempt = trace.attempt + 1
-    found = Ingestion(
+    ingestion = Ingestion(
         id=id_,
         landed=landed,
         attempt=attempt,
         failures=_failures(trace, attempt),
         base_hash=head,
     )
-    return _with_report(found, None)
+    return _with_report(ingestion, None)
 
 
 def is_end(report: AuditReport) -> bool:

@@ -233,16 +233,16 @@ def _kept_since(adapters: Adapters, note: UpkeepNote, now: datetime) -> datetime
     return max(wanted, noted) if noted <= now - _DAY - SKEW else wanted
 
 
-def _is_much(found: DeadFiles, accepted: Accepted) -> bool:
+def _is_much(dead: DeadFiles, accepted: Accepted) -> bool:
     """Return if so much is due that it may be a mistake, and no person accepts it."""
-    return found.due_bytes > max(_FEW, accepted.bytes, _MOST * found.bytes)
+    return dead.due_bytes > max(_FEW, accepted.bytes, _MOST * dead.bytes)
 
 
-def _much(found: DeadFiles) -> InDoubt:
-    due = found.due_bytes
-    largest = ", ".join(f"{table} {n:,}" for table, n in _by_table(found.due).most_common(3))
+def _much(dead: DeadFiles) -> InDoubt:
+    due = dead.due_bytes
+    largest = ", ".join(f"{table} {n:,}" for table, n in _by_table(dead.due).most_common(3))
     message = (
-        f"nothing was deleted, as {len(found.due):,} files with {due:,} of {found.bytes:,} bytes "
+        f"nothing was deleted, as {len(dead.due):,} files with {due:,} of {dead.bytes:,} bytes "
         f"would go at once, more than {_MOST:.0%}; most of them are of {largest}. If nobody needs "
         f"them: `lakegate upkeep --accept-bytes {due}`"
     )

@@ -32,8 +32,8 @@ def original(
 
 def brought_before(batch: Ingestion, others: Iterable[Ingestion]) -> Ingestion | None:
     """Return the first preceding batch of the same folder with a file of `batch` in one version."""
-    found = _with_files_of(batch, others)
-    return next((each for each in found if _comes_first(each, batch)), None)
+    ingestions = _with_files_of(batch, others)
+    return next((each for each in ingestions if _comes_first(each, batch)), None)
 
 
 def brought_besides(batch: Ingestion, others: Iterable[Ingestion]) -> Ingestion | None:
@@ -41,8 +41,8 @@ def brought_besides(batch: Ingestion, others: Iterable[Ingestion]) -> Ingestion 
 
     A rejected batch that is published anyway would add its rows twice.
     """
-    found = _with_files_of(batch, others)
-    return next((each for each in found if each.state not in _CAME_TO_NOTHING), None)
+    ingestions = _with_files_of(batch, others)
+    return next((each for each in ingestions if each.state not in _CAME_TO_NOTHING), None)
 
 
 def _with_files_of(batch: Ingestion, others: Iterable[Ingestion]) -> list[Ingestion]:

@@ -156,36 +156,36 @@ def _nulls(column: Column, table: pa.Table) -> pa.ChunkedArray:
     return arrow_values.missing(*arrow_values.within_structs(column, table[column.top]))
 
 
-def measures(found: Pass, contract: Contract) -> dict[str, Measured]:
+def measures(pass_: Pass, contract: Contract) -> dict[str, Measured]:
     """Return the measures, by check id, over all rows of a file.
 
     Checks that cannot be decided are left out: of columns that are not valid UTF-8, sums that may
     overflow, and keys whose hashes repeat.
     """
     asked = _asked(contract)
-    single = {c.id: _measured(found, c, contract) for c in asked if c.metric not in _KEYED}
-    of_keys = dict(_key_measures(found, [check for check in asked if check.metric in _KEYED]))
+    single = {c.id: _measured(pass_, c, contract) for c in asked if c.metric not in _KEYED}
+    of_keys = dict(_key_measures(pass_, [check for check in asked if check.metric in _KEYED]))
     return {id_: each for id_, each in {**single, **of_keys}.items() if each is not None}
 
 
-def _measured(found: Pass, check: Check, contract: Contract) -> Measured | None:
+def _measured(pass_: Pass, check: Check, contract: Contract) -> Measured | None:
     if check.metric is Metric.ROWS:
-        return Measured(found.rows, found.rows, Tier.ARROW)
+        return Measured(pass_.rows, pass_.rows, Tier.ARROW)
     if check.metric in OF_ROWS:
-        counted = found.counts.get(check.id)
-        of = found.rows + (found.quarantined if check.quarantine else 0)
+        counted = pass_.counts.get(check.id)
+        of = pass_.rows + (pass_.quarantined if check.quarantine else 0)
         return None if counted is None else Measured(counted, of, Tier.ARROW)
-    total = found.totals.get(check.columns[0])
+    total = pass_.totals.get(check.columns[0])
     if total is None or not total.is_sure:
         return None
     places = arrow_values.scale(contract.column(check.columns[0]))
     number = total.sum(places) if check.metric is Metric.SUM else total.mean(places)
-    return Measured(number, found.rows, Tier.ARROW)
+    return Measured(number, pass_.rows, Tier.ARROW)
 
 
-def _key_measures(found: Pass, checks: Sequence[Check]) -> Iterator[tuple[str, Measured]]:
+def _key_measures(pass_: Pass, checks: Sequence[Check]) -> Iterator[tuple[str, Measured]]:
     """Yield the measures of keys, each counted once, with the notes of `of_files`."""
-    hashes = found.hashes.items()
+    hashes = pass_.hashes.items()
     counted = {key: counts for key, each in hashes if (counts := arrow_keys.count(each))}
     unique: list[Check] = []
     for check in sorted(checks, key=lambda check: len(check.columns)):
@@ -193,10 +193,10 @@ def _key_measures(found: Pass, checks: Sequence[Check]) -> Iterator[tuple[str, M
         if counts is None:
             continue
         if check.metric is Metric.DISTINCT:
-            yield check.id, Measured(counts.distinct, found.rows, Tier.ARROW)
+            yield check.id, Measured(counts.distinct, pass_.rows, Tier.ARROW)
             continue
         note = counts.note or of_files.unique_part(check, unique)
-        yield check.id, Measured(counts.excess, found.rows, Tier.ARROW, note=note)
+        yield check.id, Measured(counts.excess, pass_.rows, Tier.ARROW, note=note)
         unique += [] if counts.excess else [check]
 
 

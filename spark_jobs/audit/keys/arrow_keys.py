@@ -106,8 +106,8 @@ def _grouped(columns: Sequence[pa.ChunkedArray], rows: Array, complete: int) -> 
 
 
 def _distinct_rows(columns: Sequence[pa.ChunkedArray], rows: Array) -> pa.Table:
-    found = _comparable_rows(columns, rows)
-    return found.group_by(found.column_names, use_threads=False).aggregate([])
+    table = _comparable_rows(columns, rows)
+    return table.group_by(table.column_names, use_threads=False).aggregate([])
 
 
 def _comparable_rows(columns: Sequence[pa.ChunkedArray], rows: Array) -> pa.Table:

@@ -62,10 +62,10 @@ class KeyFiles:
         is_near = re.match(rf"s3a?://{table}(_[0-9a-f]{{8}}-[^/]+)?/.*\.parquet$", file.path)
         return bool(is_near) and file.rows <= _MOST
 
-    def put_digest(self, file: DataFile, found: Hashes) -> None:
+    def put_digest(self, file: DataFile, hashes: Hashes) -> None:
         """Put a data file's digest beside it."""
         subject = self.subject(file)
-        self.storage.put(self.storage.key(subject.address), pack(_ordered([found]), subject))
+        self.storage.put(self.storage.key(subject.address), pack(_ordered([hashes]), subject))
 
     def seem_known(self, wanted: _Array, file: DataFile) -> _Array | None:
         """Return the hashes that a data file seems to have; None without a sound digest."""

@@ -283,11 +283,11 @@ def _measure_rows(run: Run, checks: Sequence[Check]) -> dict[str, Measured]:
     return {id_: _beside_own(each, own[id_]) for id_, each in found.items()}
 
 
-def _beside_own(found: Measured, own: Measured) -> Measured:
+def _beside_own(measured: Measured, own: Measured) -> Measured:
     """Return the measure over a larger scope, with the part of it that is in the file."""
-    if found.problem or own.problem:
-        return replace(found, tier=Tier.KEYS, problem=found.problem or own.problem)
-    return replace(found, tier=Tier.KEYS, note=f"{own.value:,} of them in the file")
+    if measured.problem or own.problem:
+        return replace(measured, tier=Tier.KEYS, problem=measured.problem or own.problem)
+    return replace(measured, tier=Tier.KEYS, note=f"{own.value:,} of them in the file")
 
 
 def _keys(run: Run, check: Check, rows: DataFrame) -> DataFrame:

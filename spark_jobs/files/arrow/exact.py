@@ -40,12 +40,12 @@ def why_never(contract: Contract) -> str:
     return next(_contract_reasons(contract), "")
 
 
-def compared(found: pa.Schema, contract: Contract) -> Comparison:
+def compared(schema: pa.Schema, contract: Contract) -> Comparison:
     """Compare the columns of a Parquet file with the contract's. Raises as `sql_type`."""
-    return compare([(each.name, sql_type(each.type)) for each in found], contract)
+    return compare([(each.name, sql_type(each.type)) for each in schema], contract)
 
 
-def why_inexact(footer: bytes, found: pa.Schema, contract: Contract) -> str:
+def why_inexact(footer: bytes, schema: pa.Schema, contract: Contract) -> str:
     """Return why Spark must read a Parquet file; "" if Arrow reads it as the contract says.
 
     The file with this footer, in which Arrow has found a schema, is within the limits and does not
@@ -55,7 +55,7 @@ def why_inexact(footer: bytes, found: pa.Schema, contract: Contract) -> str:
     try:
         described = read.struct()
         read.end()
-        return next(_footer_reasons(described, found, contract), "")
+        return next(_footer_reasons(described, schema, contract), "")
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         return f"its footer cannot be understood: {error!r}"
 
@@ -69,10 +69,10 @@ def _contract_reasons(contract: Contract) -> Iterator[str]:
         yield "its contract has a transform"
 
 
-def _footer_reasons(footer: dict[int, Any], found: pa.Schema, contract: Contract) -> Iterator[str]:
+def _footer_reasons(footer: dict[int, Any], schema: pa.Schema, contract: Contract) -> Iterator[str]:
     yield from _encryption_reasons(footer)
-    yield from _column_reasons(found, contract)
-    yield from _calendar_reasons(footer, found)
+    yield from _column_reasons(schema, contract)
+    yield from _calendar_reasons(footer, schema)
     yield from _row_group_reasons(footer)
 
 
@@ -86,27 +86,27 @@ def _encryption_reasons(footer: dict[int, Any]) -> Iterator[str]:
         yield "its columns are in other files"
 
 
-def _column_reasons(found: pa.Schema, contract: Contract) -> Iterator[str]:
-    names = {name.lower(): name for name in found.names}
+def _column_reasons(schema: pa.Schema, contract: Contract) -> Iterator[str]:
+    names = {name.lower(): name for name in schema.names}
     there = [column for column in contract.columns if column.name.lower() in names]
-    if not 0 < len(found.names) == len(names) or {c.name for c in there} - {*found.names}:
+    if not 0 < len(schema.names) == len(names) or {c.name for c in there} - {*schema.names}:
         yield _OTHERS
     for wanted, column in zip(schema_of(there), there, strict=True):
-        if not is_same(found.field(wanted.name).type, wanted.type):
+        if not is_same(schema.field(wanted.name).type, wanted.type):
             yield f"its column {column.name} is not {column.type} as Iceberg has it"
     try:
-        if compared(found, contract).findings:
+        if compared(schema, contract).findings:
             yield _OTHERS
     except ValueError as error:
         yield f"only Spark converts one of its columns: {error}"
 
 
-def _calendar_reasons(footer: dict[int, Any], found: pa.Schema) -> Iterator[str]:
+def _calendar_reasons(footer: dict[int, Any], schema: pa.Schema) -> Iterator[str]:
     notes = {each[_KEY]: each.get(_VALUE, b"") for each in footer.get(_KEY_VALUES, ())}
     by_spark, writer = notes.get(_SPARK, b""), footer.get(_WRITER, b"")
     unsure = not by_spark and (not writer or writer.startswith(_OLD_WRITERS))
     legacy = _LEGACY in notes or by_spark.startswith((b"1.", b"2."))
-    columns = tuple(undeclared(each.name, sql_type(each.type)) for each in found)
+    columns = tuple(undeclared(each.name, sql_type(each.type)) for each in schema)
     if (unsure or legacy) and any(place.type in _DAYS for place in fields(columns)):
         yield "its writer may have counted days by the Julian calendar"
 

@@ -211,11 +211,11 @@ def _require_plain(extra: pa.Table, body: bytes) -> None:
             raise MustRewrite("it has keys whose values only Spark reads")
 
 
-def _present(found: pa.Table, contract: Contract) -> frozenset[str]:
+def _present(table: pa.Table, contract: Contract) -> frozenset[str]:
     columns = {column.name for column in contract.columns}
-    rows = found.num_rows
+    rows = table.num_rows
     return frozenset(
-        n for n in found.column_names if n not in columns or found[n].null_count < rows
+        n for n in table.column_names if n not in columns or table[n].null_count < rows
     )
 
 

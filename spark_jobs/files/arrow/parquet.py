@@ -165,9 +165,9 @@ def _is_within(array: pa.Array, first: int, end: int) -> bool:
     return least is None or (least >= first and most < end)
 
 
-def _require_valid(found: pa.Table, leaf: str) -> None:
+def _require_valid(table: pa.Table, leaf: str) -> None:
     try:
-        found.validate(full=True)
+        table.validate(full=True)
     except pa.ArrowInvalid as error:
         raise MustRewrite(f"{leaf} has no valid values, such as text that is not UTF-8") from error
 
