@@ -25,8 +25,8 @@ Append = Callable[[LandedObject], object]
 
 def read(s3: Any, landed: LandedObject) -> pa.Table:
     """Return a landed Parquet file's rows, as pyarrow reads them."""
-    found = s3.get_object(Bucket=landed.bucket, Key=landed.key)
-    return pq.read_table(io.BytesIO(found["Body"].read()))
+    answer = s3.get_object(Bucket=landed.bucket, Key=landed.key)
+    return pq.read_table(io.BytesIO(answer["Body"].read()))
 
 
 @dataclass(frozen=True)

@@ -199,8 +199,8 @@ class Stacks:
     def template(self, stack: str) -> Template:
         """Return the template of the stack's last update, with its macros resolved."""
         with _translated(stack):
-            found = self._client.get_template(StackName=stack, TemplateStage="Processed")
-        body = found["TemplateBody"]
+            answer = self._client.get_template(StackName=stack, TemplateStage="Processed")
+        body = answer["TemplateBody"]
         return parse(body) if isinstance(body, str) else dict(body)
 
     def resources(self, stack: str) -> list[Resource]:

@@ -69,26 +69,26 @@ class Change:
     @property
     def retracts(self) -> str:
         """Return the id of the ingestion whose rows it removes, "" for an SQL statement."""
-        found = _RETRACT.fullmatch(self.statement)
-        return found[1] if found else ""
+        matched = _RETRACT.fullmatch(self.statement)
+        return matched[1] if matched else ""
 
     @property
     def restores(self) -> str:
         """Return main's commit whose rows the table gets back, "" for other changes."""
-        found = _RESTORE.fullmatch(self.statement)
-        return found[1] if found else ""
+        matched = _RESTORE.fullmatch(self.statement)
+        return matched[1] if matched else ""
 
     @property
     def replaces(self) -> str:
         """Return main's commit whose state of the table is given up for that, "" for others."""
-        found = _RESTORE.fullmatch(self.statement)
-        return found[2] if found else ""
+        matched = _RESTORE.fullmatch(self.statement)
+        return matched[2] if matched else ""
 
     @property
     def takeover(self) -> Takeover | None:
         """Return the commits of another branch that it takes over, None for other changes."""
-        found = _TAKE_OVER.fullmatch(self.statement)
-        return Takeover(*found.groups()) if found else None
+        matched = _TAKE_OVER.fullmatch(self.statement)
+        return Takeover(*matched.groups()) if matched else None
 
     @property
     def only_token(self) -> str:

@@ -118,16 +118,16 @@ class _Translation:
         self._emit(")", 1, repeatable=self.groups.pop())
 
     def _quantifier(self) -> None:
-        found = _QUANTIFIER.match(self.pattern, self.at)
-        if not found:
+        matched = _QUANTIFIER.match(self.pattern, self.at)
+        if not matched:
             raise PatternUnsupported(
                 "a { begins no repetition up to 9999 times; write \\{ for the character"
             )
         if not self.repeatable:
-            raise PatternUnsupported(f"{found[0]} has nothing before it that could be repeated")
-        if found[3] and int(found[1]) > int(found[3]):
-            raise PatternUnsupported(f"{found[0]} has its larger number first")
-        self._emit(found[0], len(found[0]), repeatable=False)
+            raise PatternUnsupported(f"{matched[0]} has nothing before it that could be repeated")
+        if matched[3] and int(matched[1]) > int(matched[3]):
+            raise PatternUnsupported(f"{matched[0]} has its larger number first")
+        self._emit(matched[0], len(matched[0]), repeatable=False)
 
     def _class(self) -> None:
         self.at += 1

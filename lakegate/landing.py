@@ -86,8 +86,8 @@ def batch_name(key: str) -> str:
 
 def batch_of(key: str) -> str:
     """Return the name of the batch whose folder holds this key, "" for any other key."""
-    found = _BATCHED.fullmatch(key)
-    return found["name"] if found else ""
+    matched = _BATCHED.fullmatch(key)
+    return matched["name"] if matched else ""
 
 
 def branch_name(table: str, key: str, ingestion: str, attempt: int) -> str:
@@ -145,8 +145,8 @@ def parse_branch_name(name: str) -> tuple[str, str, int]:
 
 def id_part(branch: str) -> str:
     """Return the id part in the name of a branch for one ingestion, "" in any other name."""
-    found = _OF_ONE.fullmatch(branch)
-    return found[1] or found[2] if found else ""
+    matched = _OF_ONE.fullmatch(branch)
+    return matched[1] or matched[2] if matched else ""
 
 
 def run_name(ingestion: str, attempt: int) -> str:

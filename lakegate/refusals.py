@@ -38,10 +38,10 @@ def unavailable(error: Exception, code: str, message: str) -> Transient:
     said = response.get("Error", {}) if isinstance(response, dict) else {}
     if said.get("Code") not in _DENIED:
         return Transient(code, message)
-    found = _SAID.search(said.get("Message", ""))
-    if not found:
+    matched = _SAID.search(said.get("Message", ""))
+    if not matched:
         return RightMissing(f"a right is missing: {message}")
-    role, action, resource = found.groups()
+    role, action, resource = matched.groups()
     where = f"on {resource}" if resource else f"({message.partition(': ')[0]})"
     return RightMissing(f"the role {role} lacks the right {action} {where}")
 
@@ -68,21 +68,21 @@ def key_refused(error: Exception, uri: str) -> Permanent | None:
     if code.startswith(_OF_KMS):
         message = f"{uri} cannot be decrypted: {told}\nrestore its key, then replay the file"
         return Permanent("KEY_REFUSED", message)
-    found = _SAID.search(told)
-    if code not in _DENIED or not found or found[2] != _DECRYPT:
+    matched = _SAID.search(told)
+    if code not in _DENIED or not matched or matched[2] != _DECRYPT:
         return None
     message = (
-        f"{uri} cannot be decrypted: the role {found[1]} lacks the right {_DECRYPT} on its key"
-        f" {found[3]}\nname the key in ProducerKeyArns, deploy, let the key's own policy allow the"
-        " role as well, and replay the file"
+        f"{uri} cannot be decrypted: the role {matched[1]} lacks the right {_DECRYPT} on its key"
+        f" {matched[3]}\nname the key in ProducerKeyArns, deploy, let the key's own policy allow"
+        " the role as well, and replay the file"
     )
     return Permanent("KEY_REFUSED", message)
 
 
 def named_in(text: str) -> str:
     """Return the sentence of RightMissing in a text with its error, "" where there is none."""
-    found = _TOLD.search(text)
-    return found[1] if found else ""
+    matched = _TOLD.search(text)
+    return matched[1] if matched else ""
 
 
 def forbidden(whose: str, detail: str) -> RightMissing:

@@ -104,5 +104,5 @@ def _inner(text: str) -> str | None:
         is_object = isinstance(json.loads(text), dict)
     except (ValueError, RecursionError):
         return None
-    found = _OBJECT.fullmatch(text)
-    return found[1].strip() if is_object and found else None
+    matched = _OBJECT.fullmatch(text)
+    return matched[1].strip() if is_object and matched else None

@@ -125,13 +125,13 @@ class AwsView:
     def function(self, name: str) -> FunctionView:
         """Return a function. Raises NotVisible."""
         with _translated(f"the function {name}"):
-            found = self._clients["lambda"].get_function_configuration(FunctionName=name)
+            answer = self._clients["lambda"].get_function_configuration(FunctionName=name)
         return FunctionView(
             name=name,
-            sha256=found["CodeSha256"],
-            state=found.get("State", ""),
-            update=found.get("LastUpdateStatus", ""),
-            environment=found.get("Environment", {}).get("Variables", {}),
+            sha256=answer["CodeSha256"],
+            state=answer.get("State", ""),
+            update=answer.get("LastUpdateStatus", ""),
+            environment=answer.get("Environment", {}).get("Variables", {}),
         )
 
     def mapping(self, id_: str) -> str:
@@ -185,15 +185,15 @@ class AwsView:
             client = self._clients["iam"]
             arn = client.get_role(RoleName=role)["Role"]["Arn"]
             request = {"ActionNames": [action], "ResourceArns": [resource]}
-            found = client.simulate_principal_policy(PolicySourceArn=arn, **request)
-            return all(each["EvalDecision"] == "allowed" for each in found["EvaluationResults"])
+            answer = client.simulate_principal_policy(PolicySourceArn=arn, **request)
+            return all(each["EvalDecision"] == "allowed" for each in answer["EvaluationResults"])
 
     def _metric(
         self, namespace: str, name: str, dimensions: Mapping[str, str], statistic: str, hours: int
     ) -> list[float]:
         now = datetime.now(UTC)
         with _translated(f"the metric {name}"):
-            found = self._clients["cloudwatch"].get_metric_statistics(
+            answer = self._clients["cloudwatch"].get_metric_statistics(
                 Namespace=f"AWS/{namespace}",
                 MetricName=name,
                 Dimensions=[{"Name": k, "Value": v} for k, v in dimensions.items()],
@@ -202,12 +202,12 @@ class AwsView:
                 Period=300,
                 Statistics=[statistic],
             )
-        return [float(point[statistic]) for point in found["Datapoints"]]
+        return [float(point[statistic]) for point in answer["Datapoints"]]
 
 
 def _is_detecting(client: Any, id_: str) -> bool:
-    found = client.describe_stack_drift_detection_status(StackDriftDetectionId=id_)
-    return bool(found["DetectionStatus"] == "DETECTION_IN_PROGRESS")
+    answer = client.describe_stack_drift_detection_status(StackDriftDetectionId=id_)
+    return bool(answer["DetectionStatus"] == "DETECTION_IN_PROGRESS")
 
 
 def _deviations(client: Any, stack: str) -> Iterator[Deviation]:

@@ -115,11 +115,13 @@ def proxy_of(environment: Mapping[str, str]) -> Proxy:
             message = f"{_SECRET} has less than {_SHORTEST} characters: take a random one"
             raise LakegateError("NO_PROXY", message)
         return SecretProxy(secret, environment.get(_HEADER) or SecretProxy.header)
-    found = _ARN.fullmatch(balancer)
-    if not found:
+    matched = _ARN.fullmatch(balancer)
+    if not matched:
         message = f"{_BALANCER} is no ARN of an Application Load Balancer: {balancer}"
         raise LakegateError("NO_PROXY", message)
-    return LoadBalancer(balancer, _keys_of(found[1]), environment.get(_CLAIM) or LoadBalancer.claim)
+    return LoadBalancer(
+        balancer, _keys_of(matched[1]), environment.get(_CLAIM) or LoadBalancer.claim
+    )
 
 
 def _keys_of(region: str) -> Callable[[str], str]:

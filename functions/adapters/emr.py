@@ -124,8 +124,8 @@ class Jobs:
         """Return a job run as EMR Serverless describes it: times, bill, … Raises UnknownRun."""
         for application in self._settings.emr_applications:
             with _translated(), suppress(self._client.exceptions.ResourceNotFoundException):
-                found = self._client.get_job_run(applicationId=application, jobRunId=run)
-                return dict(found["jobRun"])
+                answer = self._client.get_job_run(applicationId=application, jobRunId=run)
+                return dict(answer["jobRun"])
         raise UnknownRun("UNKNOWN_JOB_RUN", f"EMR Serverless does not know job run {run}")
 
 

@@ -124,9 +124,9 @@ class Landing:
         Missing where that version is gone, Permanent TOO_LARGE or KEY_REFUSED.
         """
         with translated(landed.uri), decrypted(landed.uri):
-            found = self._client.get_object(Bucket=landed.bucket, **_version(landed))
-            body = body_of(found, landed.key, _LONGEST_MANIFEST)
-            return body, times.text(found["LastModified"])
+            answer = self._client.get_object(Bucket=landed.bucket, **_version(landed))
+            body = body_of(answer, landed.key, _LONGEST_MANIFEST)
+            return body, times.text(answer["LastModified"])
 
     def download(self, landed: LandedObject, file: Path) -> None:
         """Write exactly what landed to a file, piece by piece.
@@ -135,10 +135,10 @@ class Landing:
         where the file cannot be written.
         """
         with translated(landed.uri), decrypted(landed.uri), file.open("wb") as copy:
-            found = self._client.get_object(
+            answer = self._client.get_object(
                 Bucket=landed.bucket, IfMatch=f'"{landed.etag}"', **_version(landed)
             )
-            shutil.copyfileobj(found["Body"], copy, _PIECE)
+            shutil.copyfileobj(answer["Body"], copy, _PIECE)
 
     def put(self, key: str, body: bytes) -> LandedObject:
         """Put an object as an uploader does; return the landed object."""
@@ -222,9 +222,9 @@ class Landing:
         `bucket` is another one than Lakegate's own. Raises Missing.
         """
         with translated(key):
-            found = self._client.head_object(Bucket=bucket or self.bucket, Key=key)
-        landed = _landed_object(bucket or self.bucket, key, found, found["ContentLength"])
-        return landed, found["Metadata"].get(_MARK, "")
+            answer = self._client.head_object(Bucket=bucket or self.bucket, Key=key)
+        landed = _landed_object(bucket or self.bucket, key, answer, answer["ContentLength"])
+        return landed, answer["Metadata"].get(_MARK, "")
 
 
 def _listed(bucket: str, found: dict[str, Any]) -> LandedObject:

@@ -255,8 +255,8 @@ class Lake:
         """Return an object's bytes and its etag, "" without an object."""
         try:
             with translated(key):
-                found = self._client.get_object(Bucket=self.bucket, Key=key)
-                return found["Body"].read(), str(found["ETag"])
+                answer = self._client.get_object(Bucket=self.bucket, Key=key)
+                return answer["Body"].read(), str(answer["ETag"])
         except Missing:
             return b"", ""
 
@@ -339,5 +339,5 @@ class Lake:
         """Return an object's bytes, at most `most`, and its version."""
         wanted = {"VersionId": version} if version else {}
         with translated(f"{key} (version {version})" if version else key):
-            found = self._client.get_object(Bucket=self.bucket, Key=key, **wanted)
-            return body_of(found, key, most), found.get("VersionId", "")
+            answer = self._client.get_object(Bucket=self.bucket, Key=key, **wanted)
+            return body_of(answer, key, most), answer.get("VersionId", "")

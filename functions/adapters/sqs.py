@@ -190,8 +190,8 @@ class Backlog(Queue):
         """
         names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
         with translated(self.name):
-            found = self._client.get_queue_attributes(QueueUrl=self._url, AttributeNames=names)
-        return sum(int(found["Attributes"][name]) for name in names)
+            answer = self._client.get_queue_attributes(QueueUrl=self._url, AttributeNames=names)
+        return sum(int(answer["Attributes"][name]) for name in names)
 
 
 class WorkQueue(Backlog):

@@ -57,10 +57,10 @@ class Glue:
 
     def _table(self, database: str, name: str) -> dict[str, Any] | None:
         try:
-            found = self._client.get_table(DatabaseName=database, Name=name)
+            answer = self._client.get_table(DatabaseName=database, Name=name)
         except self._client.exceptions.EntityNotFoundException:
             return None
-        return dict(found["Table"])
+        return dict(answer["Table"])
 
     def _wanted(self, database: str, name: str, refresh: Refresh) -> dict[str, Any]:
         """Return the table's definition for Glue."""

@@ -80,8 +80,8 @@ class RefreshLeases:
 
     def _passed(self, table: str, position: int) -> bool:
         with translated(_UNAVAILABLE):
-            found = self._table.get_item(Key=_key(table), ConsistentRead=True)
-        item = found.get("Item", {})
+            answer = self._table.get_item(Key=_key(table), ConsistentRead=True)
+        item = answer.get("Item", {})
         if item.get("of", table) != table:
             raise taken(table, item["of"], f"delete the item {table.lower()} of {self._table.name}")
         return item.get("done", 0) >= position or item.get("begun", 0) > position

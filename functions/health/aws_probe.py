@@ -31,17 +31,17 @@ class AwsProbe:
     def notifications(self, bucket: str) -> list[Notification]:
         """Return the queues that a bucket notifies of landed objects."""
         with _translated(bucket):
-            found = self._s3.get_bucket_notification_configuration(Bucket=bucket)
+            answer = self._s3.get_bucket_notification_configuration(Bucket=bucket)
         return [
             Notification(each["QueueArn"], frozenset(each["Events"]), bool(each.get("Filter")))
-            for each in found.get("QueueConfigurations", [])
+            for each in answer.get("QueueConfigurations", [])
         ]
 
     def tells_event_bridge(self, bucket: str) -> bool:
         """Return whether a bucket tells EventBridge of its objects."""
         with _translated(bucket):
-            found = self._s3.get_bucket_notification_configuration(Bucket=bucket)
-        return "EventBridgeConfiguration" in found
+            answer = self._s3.get_bucket_notification_configuration(Bucket=bucket)
+        return "EventBridgeConfiguration" in answer
 
     def has_object(self, bucket: str, key: str) -> bool:
         """Return whether the object can be read."""

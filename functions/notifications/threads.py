@@ -194,8 +194,8 @@ class Threads:
 
     def _get(self, id_: str) -> dict[str, Any]:
         with translated(_UNAVAILABLE):
-            found = self._table.get_item(Key={"id": id_}, ConsistentRead=True)
-        return dict(found.get("Item", {}))
+            answer = self._table.get_item(Key={"id": id_}, ConsistentRead=True)
+        return dict(answer.get("Item", {}))
 
     def _put(self, item: dict[str, Any], condition: ConditionBase | None = None) -> None:
         only = {"ConditionExpression": condition} if condition else {}

@@ -121,8 +121,8 @@ class Artifacts:
         """Return the checksum of an object, "" if there is no object or it has none."""
         if not self._there(self._client.head_object, Bucket=owner["Bucket"], Key=owner["Key"]):
             return ""
-        found = self._client.head_object(**owner, ChecksumMode="ENABLED")
-        return str(found.get("ChecksumSHA256", ""))
+        answer = self._client.head_object(**owner, ChecksumMode="ENABLED")
+        return str(answer.get("ChecksumSHA256", ""))
 
     def _there(self, ask: Callable[..., Any], **what: str) -> bool:
         """Return whether S3 has it. A bucket of another account is an error."""

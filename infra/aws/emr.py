@@ -132,10 +132,10 @@ def _no_capacity(quota: _Quota, least: int, aside: int) -> LakegateError:
 
 def _quota(site: Site) -> _Quota:
     with _translated("the quota of EMR Serverless", "servicequotas:GetServiceQuota"):
-        found = site.client("service-quotas").get_service_quota(
+        answer = site.client("service-quotas").get_service_quota(
             ServiceCode="emr-serverless", QuotaCode=_QUOTA
         )
-    return _Quota(int(found["Quota"]["Value"]), _others(site))
+    return _Quota(int(answer["Quota"]["Value"]), _others(site))
 
 
 def _others(site: Site) -> dict[str, int]:
@@ -153,8 +153,8 @@ def _others(site: Site) -> dict[str, int]:
 
 
 def _most_cpus(application: Mapping[str, Any]) -> int:
-    found = re.match(r"\d+", application.get("maximumCapacity", {}).get("cpu", ""))
-    return int(found[0]) if found else 0
+    matched = re.match(r"\d+", application.get("maximumCapacity", {}).get("cpu", ""))
+    return int(matched[0]) if matched else 0
 
 
 def _request(cpus: int) -> str:
@@ -171,8 +171,8 @@ def release(site: Site, application: str) -> str:
 
 def _described(site: Site, application: str) -> dict[str, Any]:
     with _translated("the EMR Serverless application", "emr-serverless:GetApplication"):
-        found = site.client("emr-serverless").get_application(applicationId=application)
-    return dict(found["application"])
+        answer = site.client("emr-serverless").get_application(applicationId=application)
+    return dict(answer["application"])
 
 
 def stop_for(site: Site, changes: Iterable[Change], seconds: float) -> None:

@@ -81,11 +81,11 @@ def bad_cells(read: Source, contract: Contract) -> tuple[BadCell, ...]:
 
 def _cells_in_rows(unreadable: Unreadable, contract: Contract) -> tuple[BadCell, ...]:
     secrecy = Secrecy.of(contract, unreadable.names)
-    found = collected(unreadable.rows().limit(MOST_NAMED))
-    places = told([row[PLACE] for row in found], unreadable.every, unreadable.unit)
+    rows = collected(unreadable.rows().limit(MOST_NAMED))
+    places = told([row[PLACE] for row in rows], unreadable.every, unreadable.unit)
     cells = (
         cell
-        for row, place in zip(found, places, strict=True)
+        for row, place in zip(rows, places, strict=True)
         for cell in cells_of(row, place, contract, secrecy)
     )
     return tuple(cell for cell, _ in zip(cells, range(MOST_NAMED), strict=False))
@@ -170,14 +170,14 @@ def _cells_in_bad_rows(source: Source, contract: Contract) -> Iterator[BadCell]:
     # has no dates after the year 9999.
     placed = source.placed or Placed.by_rows(source.rows)
     texts = [F.col(quoted(name)).cast("string").alias(name) for name in source.rows.columns]
-    found = collected(
+    rows = collected(
         placed.rows().where(F.col(BAD_ROW).isNotNull()).limit(MOST_NAMED).select(*texts, PLACE)
     )
-    places = [""] * len(found)
+    places = [""] * len(rows)
     if source.placed:
-        places = told([row[PLACE] for row in found], placed.every, placed.unit)
+        places = told([row[PLACE] for row in rows], placed.every, placed.unit)
     secrecy = Secrecy.of(contract, ())
-    for row, place in zip(found, places, strict=True):
+    for row, place in zip(rows, places, strict=True):
         cell = _cell_in_text(str(row[BAD_ROW]), place, contract, secrecy)
         if place or cell.column or cell.value != HIDDEN:
             yield cell

@@ -59,8 +59,8 @@ class Storage:
     def nessie_token(self) -> str:
         """Return the job's bearer token for Nessie."""
         with translated(self.spec.token_secret):
-            found = self.secrets.get_secret_value(SecretId=self.spec.token_secret)
-            return str(found["SecretString"])
+            answer = self.secrets.get_secret_value(SecretId=self.spec.token_secret)
+            return str(answer["SecretString"])
 
     def contract(self) -> Contract:
         """Return the contract in the version with which the ingestion began."""
@@ -78,8 +78,8 @@ class Storage:
         """Return the change that the run makes. Raises Permanent."""
         spec = self.spec
         with translated(spec.landed.uri):
-            found = self.s3.get_object(Bucket=spec.landed.bucket, Key=spec.landed.key)
-            return Change.from_json(found["Body"].read(), spec.landed.key)
+            answer = self.s3.get_object(Bucket=spec.landed.bucket, Key=spec.landed.key)
+            return Change.from_json(answer["Body"].read(), spec.landed.key)
 
     def range(self, start: int, length: int) -> bytes:
         """Return `length` bytes of the landed version from `start`, fewer where it ends."""
@@ -115,10 +115,10 @@ class Storage:
         """Open a stream of the landed version."""
         landed = self.spec.landed
         with _landed(landed.uri):
-            found = self.s3.get_object(**self.source())
-            if landed.version == landed.etag != found["ETag"].strip('"'):  # no versions are kept
+            answer = self.s3.get_object(**self.source())
+            if landed.version == landed.etag != answer["ETag"].strip('"'):  # no versions are kept
                 raise _gone(landed.uri)
-            body = found["Body"]  # entering it returns what it wraps, which ends in another way
+            body = answer["Body"]  # entering it returns what it wraps, which ends in another way
             with body:
                 yield body
 
@@ -229,8 +229,8 @@ class Storage:
         Raises Permanent OBJECT_GONE without one, and calls it by its key or as it is `called`.
         """
         with translated(called or key):
-            found = self.s3.get_object(Bucket=self.spec.lake_bucket, Key=key, **which)
-            return bytes(found["Body"].read())
+            answer = self.s3.get_object(Bucket=self.spec.lake_bucket, Key=key, **which)
+            return bytes(answer["Body"].read())
 
     def _object_if_there(self, key: str) -> bytes | None:
         try:
@@ -244,8 +244,8 @@ class Storage:
         """Return the size of an object in the lake bucket in bytes, 0 without one."""
         try:
             with translated(key):
-                found = self.s3.head_object(Bucket=self.spec.lake_bucket, Key=key)
-                return int(found["ContentLength"])
+                answer = self.s3.head_object(Bucket=self.spec.lake_bucket, Key=key)
+                return int(answer["ContentLength"])
         except Permanent:
             return 0
 

@@ -177,5 +177,5 @@ def _is_internal(chain: list[str]) -> bool:
 
 def _kind(cause: str) -> str:
     """Return an exception's condition, or else its class, without its message."""
-    found = _KIND.match(cause)
-    return found[2] or found[1] if found else "an exception"
+    matched = _KIND.match(cause)
+    return matched[2] or matched[1] if matched else "an exception"

@@ -136,11 +136,11 @@ class Groups:
 
     def _read(self, id_: str, name: str) -> str:
         with translated(UNAVAILABLE):
-            found = self._table.get_item(Key={"id": id_}, ConsistentRead=True)
-        if "Item" not in found:
+            answer = self._table.get_item(Key={"id": id_}, ConsistentRead=True)
+        if "Item" not in answer:
             message = f"the ledger lacks the item {id_}, which members of a group share"
             raise Transient(UNAVAILABLE, message)
-        return str(found["Item"][name])
+        return str(answer["Item"][name])
 
 
 def _named(kind: str, text: str) -> str:

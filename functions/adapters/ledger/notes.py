@@ -136,8 +136,8 @@ class Notes:
     def _kept(self, id_: str) -> dict[str, Any]:
         """Return an item as last saved, empty without one."""
         with translated(UNAVAILABLE):
-            found = self._table.get_item(Key={"id": id_}, ConsistentRead=True)
-        return dict(found.get("Item", {}))
+            answer = self._table.get_item(Key={"id": id_}, ConsistentRead=True)
+        return dict(answer.get("Item", {}))
 
     def _put_revision(self, id_: str, item: Mapping[str, Any], revision: int) -> None:
         """Save an item that is no ingestion, if it still has this revision, 0 for a new one."""

@@ -40,10 +40,10 @@ class Reads(Charges):
     def get(self, ingestion: str) -> Ingestion:
         """Return the ingestion as last saved. Raises UnknownIngestion."""
         with translated(UNAVAILABLE):
-            found = self._table.get_item(Key={"id": ingestion}, ConsistentRead=True)
-        if "Item" not in found:
+            answer = self._table.get_item(Key={"id": ingestion}, ConsistentRead=True)
+        if "Item" not in answer:
             raise UnknownIngestion(ingestion)
-        return self._ingestions([found["Item"]])[0]
+        return self._ingestions([answer["Item"]])[0]
 
     def together(self, ids: Sequence[str]) -> list[Ingestion]:
         """Return those of these ingestions that the ledger has, as last saved, in order."""

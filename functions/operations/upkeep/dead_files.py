@@ -123,8 +123,8 @@ def judge(
 
 def _data_file(key: str) -> str:
     """Return the key of the data file that a digest is of; any other key as it is."""
-    found = _DIGEST.fullmatch(key)
-    return f"{found[1]}{found[2]}" if found else key
+    matched = _DIGEST.fullmatch(key)
+    return f"{matched[1]}{matched[2]}" if matched else key
 
 
 def _is_awaited(key: str, recorded: Mapping[str, int]) -> bool:
@@ -132,13 +132,13 @@ def _is_awaited(key: str, recorded: Mapping[str, int]) -> bool:
 
     So may the run of an ingestion that the ledger lacks: it may have lost it, and be restored.
     """
-    found = _RESULT.fullmatch(key)
-    return bool(found and int(found["attempt"]) > recorded.get(found["ingestion"], 0))
+    matched = _RESULT.fullmatch(key)
+    return bool(matched and int(matched["attempt"]) > recorded.get(matched["ingestion"], 0))
 
 
 def _is_metadata(stored: StoredObject) -> bool:
-    found = _OF_A_TABLE.fullmatch(stored.key)
-    return bool(found and found["kind"] == "metadata")
+    matched = _OF_A_TABLE.fullmatch(stored.key)
+    return bool(matched and matched["kind"] == "metadata")
 
 
 def _by_table(files: Iterable[StoredObject]) -> Counter[str]:
@@ -331,5 +331,5 @@ def _strange(name: str, why: UnknownContent) -> InDoubt:
 
 
 def _key(address: str) -> str:
-    found = _ADDRESS.fullmatch(address)
-    return found[1] if found else address
+    matched = _ADDRESS.fullmatch(address)
+    return matched[1] if matched else address

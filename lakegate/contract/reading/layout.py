@@ -86,7 +86,7 @@ def _order(listed: Field, properties: Sequence[Property]) -> tuple[SortKey, ...]
 
 def _sort_key(text: str) -> SortKey:
     """Return `column [asc|desc] [nulls first|last]`; as in Spark, nulls are the least."""
-    found = _KEY.fullmatch(text.strip())
-    name, direction, nulls = found.groups(default="") if found else (text, "", "")
+    matched = _KEY.fullmatch(text.strip())
+    name, direction, nulls = matched.groups(default="") if matched else (text, "", "")
     descending = direction.lower() == "desc"
     return SortKey(name, descending, nulls.lower() == "first" if nulls else not descending)

@@ -65,8 +65,8 @@ def json_rows(head: bytes, contract: Contract) -> TextRows:
         raise MustRewrite("Spark alone reads numbers of the type float")
     if any(column.type != "string" for column in contract.columns if not column.is_declared):
         raise MustRewrite("Spark alone reads a column that the contract lacks and that is no text")
-    found = (_COMMA if in_array else _APART).search(head)
-    between = found[0] if found else b"},{" if in_array else b"}\n{"
+    matched = (_COMMA if in_array else _APART).search(head)
+    between = matched[0] if matched else b"},{" if in_array else b"}\n{"
     decode = _Json(contract, between, in_array).decode
 
     def strictly(rows: DataFrame) -> tuple[DataFrame, DataFrame]:

@@ -115,10 +115,10 @@ def _found(lines: DataFrame, limits: Limits) -> tuple[list[str], int]:
     each = alike.selectExpr("count", "posexplode_outer(keys) AS (nth, key)")
     counted = each.groupBy("key").agg(F.expr("sum(if(coalesce(nth, 0) = 0, count, 0)) AS rows"))
     brief = counted.selectExpr(f"left(key, {_LONGEST_KEY}) AS key", "rows")
-    found = collected(brief.limit(limits.most_columns + 2))
-    names = sorted(row["key"] for row in found if row["key"] is not None)
+    rows = collected(brief.limit(limits.most_columns + 2))
+    names = sorted(row["key"] for row in rows if row["key"] is not None)
     check_columns(len(names), limits)
-    return names, sum(row["rows"] for row in found)
+    return names, sum(row["rows"] for row in rows)
 
 
 def _objects(lines: DataFrame, *kept: str) -> DataFrame:
