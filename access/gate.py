@@ -30,10 +30,10 @@ from functions.pipeline.outcome.reports import report_of
 from functions.pipeline.start import intake
 from functions.telemetry import logger
 from lakegate import times
-from lakegate.change import Change
+from lakegate.audit.report import AuditReport
 from lakegate.errors import LakegateError
-from lakegate.landing import LandedObject
-from lakegate.report import AuditReport
+from lakegate.job.change import Change
+from lakegate.job.landing import LandedObject
 
 if TYPE_CHECKING:  # a second to import, which most programs do not need
     import pyarrow as pa

@@ -24,7 +24,7 @@ from benchmarks.landings import main as main_branch
 from benchmarks.peers import read
 from benchmarks.results import parquet, written
 from benchmarks.small_files import readings_contract, real_contract
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 
 _DAYS = 30
 _MOST_OF_PYICEBERG = 10_000_000  # rows; the local S3 is too slow for its larger uploads

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 
 from benchmarks.costs import Bench, Work, bench
 from benchmarks.results import parquet, written
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 from spark_jobs.audit import tiers
 from spark_jobs.audit.run import Measured, Run
 from spark_jobs.lake.storage import Storage

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from lakegate.jobspec import JobSpec
-from lakegate.landing import LandedObject, ingestion_id, report_key
-from lakegate.report import AuditReport, Step, Verdict
+from lakegate.audit.report import AuditReport, Step, Verdict
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.landing import LandedObject, ingestion_id, report_key
 from spark_jobs import main as job
 from spark_jobs.groups.group import ingest_group
 from spark_jobs.lake.storage import Storage

@@ -27,11 +27,11 @@ from pyspark.sql import functions as F
 from benchmarks.costs import Bench, bench
 from benchmarks.results import written
 from infra.local.contract_test import Landed, LocalBranch, local_session, local_spark, spec_of
+from lakegate.audit.report import AuditReport, Verdict
 from lakegate.contract.model import parse
 from lakegate.errors import LakegateError
-from lakegate.landing import ingestion_id
+from lakegate.job.landing import ingestion_id
 from lakegate.limits import DEFAULTS
-from lakegate.report import AuditReport, Verdict
 from spark_jobs.one_pass.examined import WAY
 from spark_jobs.run.ingest import ingest
 from spark_jobs.spark.jvm import JavaError

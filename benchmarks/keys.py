@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 
 from benchmarks.costs import Bench, bench, ratio, shown
 from benchmarks.results import parquet, written
-from lakegate.landing import LandedObject
-from lakegate.report import AuditReport
+from lakegate.audit.report import AuditReport
+from lakegate.job.landing import LandedObject
 
 _BATCH, _FILES = 20_000, 8
 _LOGICAL = {"bigint": "integer", "string": "string"}

@@ -15,7 +15,7 @@ from pyiceberg.catalog.rest import RestCatalog
 from benchmarks.small_files import Kind
 from functions.model import steps
 from functions.model.ingestion import Ingestion, State
-from lakegate.landing import LandedObject, ingestion_id
+from lakegate.job.landing import LandedObject, ingestion_id
 from tests.e2e.conftest import Gate, started
 from tests.waiting import eventually
 

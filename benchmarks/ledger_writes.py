@@ -9,7 +9,7 @@ from functions.adapters.ledger.intents import open_intents
 from functions.adapters.ledger.items import to_item, whole_item
 from functions.adapters.ledger.ledger import Ledger
 from functions.model.ingestion import Ingestion
-from lakegate.shared_run import MOST_FILES
+from lakegate.job.shared_run import MOST_FILES
 from tests.fakes.deployment import SETTINGS, Deployment
 from tests.fakes.ledger import FakeLedger
 from tests.fakes.write_units import Index, Item, units

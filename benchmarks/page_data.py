@@ -17,8 +17,8 @@ from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.model.merge_commit import message, properties
 from infra.local.settings import LAKE_BUCKET
 from lakegate import times
-from lakegate.landing import LandedObject, branch_name, ingestion_id, report_key
-from lakegate.report import AuditReport, CheckResult, Reason, Status, Step, Verdict
+from lakegate.audit.report import AuditReport, CheckResult, Reason, Status, Step, Verdict
+from lakegate.job.landing import LandedObject, branch_name, ingestion_id, report_key
 from tests.services import LANDING, Services
 
 TABLE = "shop.orders"

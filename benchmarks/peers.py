@@ -16,7 +16,7 @@ from benchmarks.costs import Bench
 from benchmarks.landings import main, rows_on_main
 from benchmarks.small_files import Kind
 from functions.adapters.nessie import Catalog
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 from tests.e2e.conftest import Gate
 from tests.services import Services, warm_spark
 

@@ -34,8 +34,8 @@ from functions.pipeline.publication.publish import publish
 from functions.telemetry import logger
 from infra.local.settings import LAKE_BUCKET
 from lakegate import times
-from lakegate.landing import LandedObject, branch_name, group_branch, ingestion_id
-from lakegate.shared_run import MOST_FILES
+from lakegate.job.landing import LandedObject, branch_name, group_branch, ingestion_id
+from lakegate.job.shared_run import MOST_FILES
 from tests.fakes.deployment import Deployment
 from tests.services import LANDING, Services, services
 from tests.template import ledger_table

@@ -40,7 +40,7 @@ from benchmarks.peers import beside_plain_appends
 from benchmarks.results import written
 from benchmarks.small_files import Keyed, Kind, Real, Upserts
 from functions.model.ingestion import Ingestion, State
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 from tests.e2e.conftest import Gate
 from tests.e2e.killing import spark
 from tests.waiting import eventually

@@ -24,8 +24,8 @@ from functions.model import steps
 from functions.model.ingestion import Ingestion
 from functions.telemetry import logger
 from infra.local import processes
-from lakegate.landing import LandedObject
-from lakegate.shared_run import MOST_FILES
+from lakegate.job.landing import LandedObject
+from lakegate.job.shared_run import MOST_FILES
 from tests.e2e.conftest import Gate, contract, started
 from tests.waiting import eventually
 

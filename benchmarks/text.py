@@ -21,9 +21,9 @@ from pyspark.sql import DataFrame, SparkSession
 from benchmarks.costs import Bench, Work, bench
 from benchmarks.results import written
 from benchmarks.small_files import Kind, readings_contract
+from lakegate.audit.report import Verdict
 from lakegate.contract.model import parse
 from lakegate.limits import DEFAULTS
-from lakegate.report import Verdict
 from spark_jobs.files.arrow.parquet import MustRewrite
 from spark_jobs.files.open import open_source
 from spark_jobs.files.source import LocalFile

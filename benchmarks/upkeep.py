@@ -34,7 +34,7 @@ from functions.operations.upkeep import dead_files
 from functions.operations.upkeep.dead_files import Accepted
 from functions.telemetry import logger
 from lakegate import times
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 from tests.e2e.conftest import Gate
 from tests.waiting import eventually
 

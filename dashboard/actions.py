@@ -22,7 +22,7 @@ from dashboard.serve.session import Opened, person
 from functions.model.ingestion import ALERTED, Ingestion
 from functions.model.ingestion_summary import status_text
 from lakegate.errors import LakegateError, Transient
-from lakegate.landing import ID_PART
+from lakegate.job.landing import ID_PART
 from lakegate.text import visible
 
 ICONS = {

@@ -24,8 +24,8 @@ from functions.operations.decisions.preconditions import (
 )
 from functions.pipeline.outcome.reports import report_of
 from functions.pipeline.start.contracts import contract_for
+from lakegate.audit.report import AuditReport
 from lakegate.errors import LakegateError, Permanent
-from lakegate.report import AuditReport
 from lakegate.text import count, visible
 
 _HASH, _MOST_LINES = 12, 12

@@ -10,7 +10,7 @@ import altair as alt
 import streamlit as st
 
 from lakegate import times
-from lakegate.report import Status
+from lakegate.audit.report import Status
 
 # Colours of the page, light and dark, and those of the outcomes. The first five suit
 # colour-blind readers (Okabe and Ito, "Color Universal Design"); all contrast with both backgrounds

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from lakegate.report import CheckResult
+from lakegate.audit.report import CheckResult
 from lakegate.text import one_line, visible
 from lakegate.times import duration, seconds
 

@@ -10,9 +10,9 @@ from dashboard.timeline import Step, timeline
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing
 from functions.model.ingestion import ALERTED, Ingestion, State
-from lakegate.diagnosis import WrongColumns
+from lakegate.audit.diagnosis import WrongColumns
+from lakegate.audit.report import AuditReport, CheckResult, Status
 from lakegate.errors import Permanent
-from lakegate.report import AuditReport, CheckResult, Status
 from lakegate.times import moment
 
 MARKS = {

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from functions.model.ingestion import Ingestion
 from lakegate import times
-from lakegate.report import AuditReport
+from lakegate.audit.report import AuditReport
 from lakegate.times import seconds
 
 # Steps of the ledger that the timeline leaves out.

@@ -32,7 +32,7 @@ from functions.sqs_handler import sqs_handler
 from functions.telemetry import logger
 from functions.wiring import CONFIG
 from lakegate.errors import Permanent
-from lakegate.landing import ID_PART
+from lakegate.job.landing import ID_PART
 
 _LONGEST_OUTCOME = 300
 _IN_THREADS = (Kind.FAILED, Kind.NOTICE, Kind.WARNING)

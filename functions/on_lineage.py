@@ -17,9 +17,9 @@ from functions.settings import LineageSettings
 from functions.sqs_handler import sqs_handler
 from functions.telemetry import logger, metrics
 from functions.wiring import CONFIG
+from lakegate.audit.report import AuditReport
 from lakegate.contract.model import Contract
 from lakegate.errors import Permanent, Transient
-from lakegate.report import AuditReport
 
 _SECONDS = 10
 # Answers to an event that no retry changes; all others, even a refused key, can be mended.

@@ -47,7 +47,7 @@ from functions.telemetry import count_files, logger, measured, metrics
 from functions.wiring import CONFIG, adapters
 from lakegate import times
 from lakegate.errors import LakegateError, Transient
-from lakegate.landing import LandedObject, ingestion_id
+from lakegate.job.landing import LandedObject, ingestion_id
 
 _T = TypeVar("_T")
 _FEW = 100  # events in the queue that are no backlog

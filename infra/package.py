@@ -23,7 +23,7 @@ from infra import lambda_python
 from infra.local.jars import cached
 from infra.versions import AVRO_JAR, LAMBDA_PYTHON, PYTHON
 from lakegate.errors import LakegateError
-from lakegate.jobspec import AVRO, LIBRARIES, MAIN, PACKAGES
+from lakegate.job.jobspec import AVRO, LIBRARIES, MAIN, PACKAGES
 
 # They only colour the output of pynessie's and pyiceberg's command lines.
 LEFT_OUT = ("markdown-it-py", "mdurl", "pygments", "rich")

@@ -8,9 +8,9 @@ A shared run ends with 0: its messages name the reports of its files.
 import sys
 import time
 
-from lakegate.jobspec import JobSpec
-from lakegate.report import Verdict
-from lakegate.shared_run import SharedRun
+from lakegate.audit.report import Verdict
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.shared_run import SharedRun
 from lakegate.text import one_line
 from spark_jobs.changes.compact import compact
 from spark_jobs.lake.storage import Storage

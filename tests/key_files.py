@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import strategies as st
 
-from lakegate.report import DataFile
+from lakegate.audit.report import DataFile
 from spark_jobs.audit.keys.key_columns import KeyColumns
 from spark_jobs.lake.storage import Storage
 

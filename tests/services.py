@@ -24,8 +24,8 @@ from infra.local.ministack import KeyFiles
 from infra.local.parts import aws_environment, choose_ports, parts
 from infra.local.settings import LAKE_BUCKET
 from lakegate import nessie_tokens
-from lakegate.jobspec import JobSpec
-from lakegate.landing import LandedObject, branch_name, ingestion_id, report_key
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.landing import LandedObject, branch_name, ingestion_id, report_key
 
 ROOT = Path(__file__).parents[1]
 LANDING = "landing"

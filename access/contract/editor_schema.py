@@ -19,7 +19,7 @@ from lakegate.contract.reading.quality.custom import CHECKS, COMPARISONS, DRIFTI
 from lakegate.contract.reading.service_levels import LEVELS, UNITS
 from lakegate.contract.reading.write_mode import WRITE_MODES
 from lakegate.ecma_patterns import PATTERNS, UNCHECKED
-from lakegate.landing import BATCHES
+from lakegate.job.landing import BATCHES
 
 Schema = dict[str, Any]
 _ANY: Schema = {}

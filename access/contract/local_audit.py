@@ -5,11 +5,11 @@ from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 
+from lakegate.audit.broken_rows import BrokenRows
+from lakegate.audit.report import AuditReport
 from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
-from lakegate.findings.broken_rows import BrokenRows
 from lakegate.limits import Limits
-from lakegate.report import AuditReport
 
 Judge = Callable[[Contract, Path], AuditReport]
 

@@ -17,12 +17,12 @@ from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing, Overwritten, contract_key
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.outcome.reports import report_of
+from lakegate.audit.report import AuditReport, Status, Verdict
 from lakegate.contract.checks import Check, Metric, Severity
 from lakegate.contract.columns import Column
 from lakegate.contract.model import Contract, ContractInvalid
 from lakegate.errors import Permanent
-from lakegate.landing import LandedObject
-from lakegate.report import AuditReport, Status, Verdict
+from lakegate.job.landing import LandedObject
 
 _GONE = "the landed file is gone"
 _AGED = "measures the age of data when a file lands"

@@ -9,11 +9,11 @@ from access.tables.check_sql import about_rows
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing
 from functions.model.ingestion import Ingestion
+from lakegate.audit.diagnosis import HIDDEN, WHOLE, cell_told
+from lakegate.audit.report import ADDRESS, PLACE, READABLE, TIMES, AuditReport, CheckResult
 from lakegate.contract.checks import Check, Metric
 from lakegate.contract.model import Contract
-from lakegate.diagnosis import HIDDEN, WHOLE, cell_told
 from lakegate.errors import LakegateError
-from lakegate.report import ADDRESS, PLACE, READABLE, TIMES, AuditReport, CheckResult
 
 if TYPE_CHECKING:
     from access.tables.reader import Reader

@@ -34,7 +34,7 @@ from functions.model.ingestion import Ingestion, State
 from functions.model.notes.brought import Brought
 from lakegate import times
 from lakegate.errors import LakegateError
-from lakegate.landing import LandedObject, hidden_rule, ignore_rule, ingestion_id
+from lakegate.job.landing import LandedObject, hidden_rule, ignore_rule, ingestion_id
 
 _PARALLEL = 8  # copies at a time
 _LEASE = timedelta(minutes=15)  # more than copying one round of files takes

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from access.ingestions.follow import TrackedIngestion, dropped
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import contracts_of
-from lakegate.batch import read_manifest
 from lakegate.errors import LakegateError
-from lakegate.landing import BATCHES, MANIFEST
+from lakegate.job.batch import read_manifest
+from lakegate.job.landing import BATCHES, MANIFEST
 
 if TYPE_CHECKING:
     from lakegate.contract.model import Contract  # its YAML takes its time

@@ -12,9 +12,9 @@ from functions.adapters.emr import RunState, UnknownRun
 from functions.model import queueing, steps
 from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import rows_of
+from lakegate.audit.report import Status
 from lakegate.errors import LakegateError
-from lakegate.landing import LandedObject, ingestion_id
-from lakegate.report import Status
+from lakegate.job.landing import LandedObject, ingestion_id
 
 _PAUSE = 0.2
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from lakegate.errors import LakegateError
-from lakegate.landing import ID_PART
+from lakegate.job.landing import ID_PART
 
 if TYPE_CHECKING:
     from functions.adapters.ledger.ledger import Ledger

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 from functions.model import ingestion as model
 from functions.model.shown_state import ShownState
-from lakegate.diagnosis import BadCell, cell_of
-from lakegate.findings.failing_rows import BadRow, bad_rows
-from lakegate.report import AuditReport
+from lakegate.audit.diagnosis import BadCell, cell_of
+from lakegate.audit.failing_rows import BadRow, bad_rows
+from lakegate.audit.report import AuditReport
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from access.mending.records import (
     record,
     unmarked,
 )
+from lakegate.audit.broken_rows import BrokenRows
 from lakegate.contract.model import Contract
-from lakegate.findings.broken_rows import BrokenRows
 from lakegate.limits import Limits
 from spark_jobs.files.text.csv_rows import csv_reader, quoted_cell
 

@@ -15,8 +15,8 @@ from access.mending.records import (
     record,
     unmarked,
 )
+from lakegate.audit.broken_rows import BrokenRows
 from lakegate.contract.model import Contract
-from lakegate.findings.broken_rows import BrokenRows
 
 _OBJECT = re.compile(r"\s*\{(.*)\}\s*", re.DOTALL)
 

@@ -16,13 +16,13 @@ from functions.adapters.s3 import Missing, Overwritten
 from functions.model.decisions import Mends
 from functions.model.ingestion import Ingestion
 from functions.operations.decisions.mended import land, require_mendable
+from lakegate.audit import causes
+from lakegate.audit.broken_rows import BrokenRows
+from lakegate.audit.report import HAS_ROWS, QUARANTINE_LIMIT, READABLE, AuditReport
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.settings import FLAT_FORMATS
 from lakegate.errors import LakegateError
-from lakegate.findings import causes
-from lakegate.findings.broken_rows import BrokenRows
 from lakegate.limits import Limits
-from lakegate.report import HAS_ROWS, QUARANTINE_LIMIT, READABLE, AuditReport
 
 # Takes a contract, a file, the ids of its failed checks, and limits.
 Find = Callable[[Contract, Path, Collection[str], Limits], BrokenRows]

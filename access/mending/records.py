@@ -8,8 +8,8 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import BinaryIO, Protocol, TextIO, cast
 
+from lakegate.audit.broken_rows import BrokenRows
 from lakegate.errors import LakegateError
-from lakegate.findings.broken_rows import BrokenRows
 from spark_jobs.files.text.sniff import is_gzip
 
 MARK = "\ufeff"  # the byte order mark at the beginning of a file

@@ -11,7 +11,7 @@ from functions.model.ingestion import Ingestion, State
 from functions.model.ingestion_summary import status_text
 from functions.model.merge_commit import published, tables
 from lakegate.errors import Permanent
-from lakegate.landing import ID_PART, LandedObject
+from lakegate.job.landing import ID_PART, LandedObject
 
 
 class NotPublished(Permanent):

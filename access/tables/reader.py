@@ -25,7 +25,7 @@ from pyiceberg.table import DataScan, Table
 from access.tables.check_sql import quoted
 from access.tables.file_rows import FileRows
 from access.tables.rows import Evidence
-from lakegate.audit_tables import QUARANTINE, RESULTS
+from lakegate.audit.audit_tables import QUARANTINE, RESULTS
 from lakegate.errors import LakegateError, Transient
 
 

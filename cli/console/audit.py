@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.console.terminal import cell, table
-from lakegate.findings import failing_rows
-from lakegate.report import AuditReport, Status, Tier
+from lakegate.audit import failing_rows
+from lakegate.audit.report import AuditReport, Status, Tier
 
 _MOST_SAMPLES = 10
 _CHECKS = {

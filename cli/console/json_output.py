@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from functions.model.ingestion import Ingestion
-from lakegate.report import AuditReport
+from lakegate.audit.report import AuditReport
 from lakegate.text import escaped_json
 
 

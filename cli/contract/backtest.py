@@ -18,7 +18,7 @@ from cli.contract import ci_output
 from cli.contract.ci_output import Format, Level, Result
 from functions.adapters.all import Adapters
 from lakegate.contract.model import Contract
-from lakegate.landing import ID_PART
+from lakegate.job.landing import ID_PART
 from lakegate.text import count, one_line
 
 if TYPE_CHECKING:

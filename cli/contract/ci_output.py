@@ -14,10 +14,10 @@ from xml.etree import ElementTree as ET
 import typer
 
 from access.contract.check import Checked
+from lakegate.audit import causes, failing_rows
+from lakegate.audit.report import READABLE, AuditReport, CheckResult, Status
 from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
-from lakegate.findings import causes, failing_rows
-from lakegate.report import READABLE, AuditReport, CheckResult, Status
 from lakegate.text import one_line, visible
 
 

@@ -20,8 +20,8 @@ from cli.console.options import AsJson
 from cli.contract import ci_output
 from cli.contract.backtest import DEFAULT_LIMIT, Limit, Since, audit_landed, tried_contract
 from cli.contract.ci_output import AsFormat, Format
+from lakegate.audit.report import AuditReport, Verdict
 from lakegate.limits import Limits
-from lakegate.report import AuditReport, Verdict
 
 # The job's own exit codes (spark_jobs/main.py), which cannot be imported without Spark.
 _EXIT_CODES = {Verdict.PASSED: 0, Verdict.REJECTED: 3, Verdict.ERRORED: 4}

@@ -16,7 +16,7 @@ from cli.console import json_output, terminal
 from cli.console.options import AsJson
 from cli.ingestions.wait import EXIT_CODES
 from functions.adapters.all import Adapters
-from lakegate.landing import ID_PART, hidden_rule
+from lakegate.job.landing import ID_PART, hidden_rule
 from lakegate.text import one_line
 
 _MOST_NAMED = 20

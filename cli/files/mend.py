@@ -16,7 +16,7 @@ from cli.files.drop import list_uploads
 from cli.ingestions.wait import wait_for
 from functions.adapters.all import Adapters
 from functions.model.ingestion import Ingestion
-from lakegate.landing import ID_PART
+from lakegate.job.landing import ID_PART
 from lakegate.text import count
 
 if TYPE_CHECKING:  # they import Nessie's library: a second that help does not need

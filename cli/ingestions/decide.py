@@ -17,7 +17,7 @@ from functions.adapters.all import Adapters
 from functions.model.ingestion import ALERTED, Ingestion
 from functions.operations.decisions.cause import each_alone
 from lakegate.errors import LakegateError
-from lakegate.landing import ID_PART
+from lakegate.job.landing import ID_PART
 from lakegate.text import count
 
 if TYPE_CHECKING:  # they import Nessie's library: a second that help does not need

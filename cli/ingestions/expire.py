@@ -8,7 +8,7 @@ import typer
 from access.deployment.choice import find
 from cli.console import json_output, terminal
 from cli.console.options import AsJson, Yes, confirm
-from lakegate.landing import ID_PART
+from lakegate.job.landing import ID_PART
 from lakegate.text import count
 
 if TYPE_CHECKING:  # they import Nessie's library: a second that help does not need

@@ -23,9 +23,9 @@ from cli.console import audit, json_output, terminal
 from cli.console.options import AsJson, Id
 from cli.ingestions.show import rows_of, source
 from functions.model.commits import MAIN
-from lakegate.audit_tables import run_id
-from lakegate.findings import causes, failing_rows
-from lakegate.report import ADDRESS, PLACE, AuditReport
+from lakegate.audit import causes, failing_rows
+from lakegate.audit.audit_tables import run_id
+from lakegate.audit.report import ADDRESS, PLACE, AuditReport
 
 _FAULT = "not what the audit found. This is a bug in Lakegate: please report it"
 

@@ -14,7 +14,7 @@ from cli.console import json_output, terminal
 from cli.console.options import AsJson, since
 from functions.model.ingestion import Ingestion
 from functions.model.shown_state import ShownState
-from lakegate.landing import ID_PART
+from lakegate.job.landing import ID_PART
 from lakegate.text import one_line
 from lakegate.times import duration, seconds
 

@@ -14,7 +14,7 @@ from cli.console import audit, json_output, terminal
 from cli.console.options import AsJson, Id
 from functions.model import merge_commit, queueing
 from functions.model.ingestion import Ingestion
-from lakegate.report import AuditReport
+from lakegate.audit.report import AuditReport
 from lakegate.text import one_line
 
 

@@ -11,10 +11,10 @@ from cli.console import terminal
 from cli.ingestions.progress import show_progress
 from functions.adapters.all import Adapters
 from functions.model.ingestion import Ingestion, State
+from lakegate.audit import causes, failing_rows
+from lakegate.audit.report import AuditReport, CheckResult
 from lakegate.errors import LakegateError
-from lakegate.findings import causes, failing_rows
-from lakegate.landing import ID_PART
-from lakegate.report import AuditReport, CheckResult
+from lakegate.job.landing import ID_PART
 
 _MOST_ROWS, _MOST_LINES = 3, 10  # of a check, and of a file
 EXIT_CODES = {State.PUBLISHED: 0, State.REJECTED: 3, State.ERRORED: 4, State.IGNORED: 5}

@@ -22,7 +22,7 @@ from functions.model.commits import MAIN
 from functions.model.ingestion import State
 from lakegate.contract.model import Contract, parse
 from lakegate.errors import LakegateError
-from lakegate.landing import ID_PART
+from lakegate.job.landing import ID_PART
 
 _DAYS = 5
 _SECONDS = 900.0

@@ -35,8 +35,8 @@ from infra.package import Package
 from infra.stack_spec import StackSpec
 from infra.stage import Stage
 from lakegate import nessie_tokens
+from lakegate.job.probe import DEFAULT
 from lakegate.limits import Limits
-from lakegate.probe import DEFAULT
 
 _APP = ROOT / "template.yaml"
 _PLATFORM = ROOT / "infra" / "platform.yml"

@@ -25,9 +25,9 @@ from functions.settings import Settings
 from infra import checkup
 from infra.package import job_versions
 from lakegate.errors import LakegateError
-from lakegate.jobspec import JobSpec
-from lakegate.landing import LandedObject
-from lakegate.probe import DEFAULT, FORMAT, LOCAL_MASTER, probe_key, problems
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.landing import LandedObject
+from lakegate.job.probe import DEFAULT, FORMAT, LOCAL_MASTER, probe_key, problems
 
 _OUTPUT = Path("probe-1.json")
 _PAUSE = 1.0

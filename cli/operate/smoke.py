@@ -14,7 +14,7 @@ from functions.adapters.all import Adapters
 from functions.model.ingestion import State
 from lakegate import times
 from lakegate.errors import LakegateError
-from lakegate.landing import BATCHES, MANIFEST, LandedObject
+from lakegate.job.landing import BATCHES, MANIFEST, LandedObject
 
 TABLE = "smoke.deployments"
 

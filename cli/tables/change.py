@@ -11,8 +11,8 @@ from access.ingestions.identify import identified
 from cli.console import terminal
 from cli.console.options import By, Id, Seconds, Wait, Yes, confirm
 from cli.ingestions.wait import wait_for
-from lakegate.change import Change
-from lakegate.landing import ID_PART, ingestion_id
+from lakegate.job.change import Change
+from lakegate.job.landing import ID_PART, ingestion_id
 from lakegate.text import count
 
 

@@ -11,7 +11,7 @@ from access.tables.history import TableCommit, commits
 from cli.console import json_output, terminal
 from cli.console.options import AsJson
 from functions.model.merge_commit import Published
-from lakegate.landing import ID_PART
+from lakegate.job.landing import ID_PART
 from lakegate.text import one_line
 
 _HASH = 12  # characters of a commit's hash

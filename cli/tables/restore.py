@@ -22,7 +22,7 @@ from functions.operations.decisions.restore import restore as request
 from functions.pipeline.start.intake import require_name
 from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
-from lakegate.landing import ID_PART
+from lakegate.job.landing import ID_PART
 from lakegate.text import count
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from dashboard import formatting
 from dashboard.serve.errors import show_error
 from dashboard.serve.session import Opened
 from functions.model.ingestion import Ingestion
+from lakegate.audit import failing_rows
+from lakegate.audit.report import AuditReport, CheckResult
 from lakegate.errors import LakegateError
-from lakegate.findings import failing_rows
-from lakegate.report import AuditReport, CheckResult
 from lakegate.text import count, one_line, visible
 
 _MOST_ROWS = 100

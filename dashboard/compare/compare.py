@@ -26,9 +26,9 @@ from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import Missing
 from functions.model.ingestion import Ingestion
+from lakegate.audit.report import AuditReport
 from lakegate.contract.model import ContractInvalid
 from lakegate.errors import LakegateError
-from lakegate.report import AuditReport
 
 if TYPE_CHECKING:
     from access.tables.reader import Reader

@@ -17,8 +17,8 @@ from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN, UnknownBranch
 from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.model.ingestion_summary import status_text
+from lakegate.audit.report import AuditReport
 from lakegate.errors import LakegateError
-from lakegate.report import AuditReport
 from lakegate.text import count, one_line, visible
 
 _FIRST_COLUMNS = 12

@@ -20,9 +20,9 @@ from dashboard.views import ingestions as ingestions_page
 from functions.model.ingestion import Ingestion
 from functions.model.ingestion_summary import status_text
 from functions.model.shown_state import ShownState
-from lakegate.findings import causes, failing_rows
-from lakegate.landing import ID_PART
-from lakegate.report import CheckResult, Status
+from lakegate.audit import causes, failing_rows
+from lakegate.audit.report import CheckResult, Status
+from lakegate.job.landing import ID_PART
 from lakegate.text import count, one_line, visible
 from lakegate.times import duration, moment, seconds
 

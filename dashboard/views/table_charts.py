@@ -7,7 +7,7 @@ import altair as alt
 from dashboard import charts
 from dashboard.charts import Span
 from dashboard.table import Entry, Ran
-from lakegate.report import Status
+from lakegate.audit.report import Status
 from lakegate.text import one_line
 
 _ORDER = [status.value for status in charts.RESULT_COLOURS]

@@ -14,9 +14,9 @@ from functions.adapters.spark_submit import monitoring, spark_submit
 from functions.model.budget import Use
 from functions.settings import Settings
 from lakegate.errors import LakegateError, Permanent, Transient
-from lakegate.jobspec import JobSpec
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.shared_run import SharedRun
 from lakegate.refusals import unavailable
-from lakegate.shared_run import SharedRun
 
 
 class RunState(StrEnum):

@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from functions.settings import Settings
-from lakegate.batch import folder, tables_of
-from lakegate.jobspec import JobSpec
-from lakegate.shared_run import ALL, SharedRun
+from lakegate.job.batch import folder, tables_of
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.shared_run import ALL, SharedRun
 
 MOST = 2048
 _LONGEST_PATH, _LONGEST_FOLDER = 120, 300

@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 from functions.adapters.s3 import Missing, Overwritten, body_of, translated
 from lakegate import times
 from lakegate.errors import LakegateError
-from lakegate.landing import LandedObject, object_version
+from lakegate.job.landing import LandedObject, object_version
 from lakegate.refusals import decrypted
 
 _LONGEST_MANIFEST = 64 << 10

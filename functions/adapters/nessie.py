@@ -34,7 +34,7 @@ from functions.model.commits import (
     differing_tables,
 )
 from lakegate.errors import LakegateError, Transient
-from lakegate.landing import is_fresh
+from lakegate.job.landing import is_fresh
 from lakegate.refusals import forbidden
 from lakegate.tokens import TokenRefused
 

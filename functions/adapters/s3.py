@@ -15,16 +15,16 @@ from functions.model.contract_terms import ContractTerms
 from functions.model.notes.checkpoint import KEY as CHECKPOINT
 from functions.model.notes.checkpoint import Checkpoint
 from lakegate import times
-from lakegate.change import CHANGES, Change, parse_change_key
+from lakegate.audit.drift import Baselines, baselines_key
+from lakegate.audit.report import AuditReport, from_lines
 from lakegate.contract.claims import could_claim
 from lakegate.contract.model import Contract, ContractInvalid, Problem, parse
-from lakegate.drift import Baselines, baselines_key
 from lakegate.errors import LakegateError, Permanent, Transient
-from lakegate.landing import LandedObject, is_group_reports_key
+from lakegate.job.change import CHANGES, Change, parse_change_key
+from lakegate.job.landing import LandedObject, is_group_reports_key
+from lakegate.job.upkeep import Comparison
 from lakegate.limits import DEFAULTS, Limits
 from lakegate.refusals import unavailable
-from lakegate.report import AuditReport, from_lines
-from lakegate.upkeep import Comparison
 
 _PRECONDITION_FAILED = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
 

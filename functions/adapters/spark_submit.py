@@ -10,8 +10,8 @@ from typing import Any
 
 from functions.model.budget import Use
 from functions.settings import Settings
-from lakegate.jobspec import AVRO, LIBRARIES, MAIN, PACKAGES, JobSpec
-from lakegate.shared_run import SharedRun
+from lakegate.job.jobspec import AVRO, LIBRARIES, MAIN, PACKAGES, JobSpec
+from lakegate.job.shared_run import SharedRun
 
 # Where driver and executors unpack the libraries, in the directory that they start in.
 _UNPACKED = "libraries"

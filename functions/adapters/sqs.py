@@ -12,9 +12,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from functions.model.messages.alert import Alert, Kind
 from lakegate.errors import Permanent, Transient
-from lakegate.jobspec import JobSpec
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.shared_run import Turn
 from lakegate.refusals import unavailable
-from lakegate.shared_run import Turn
 
 if TYPE_CHECKING:  # on_action must start fast
     from functions.model.messages.announcement import Announcement

@@ -12,8 +12,8 @@ from typing import Any
 from functions.downstream.origins import origins
 from functions.model.ingestion import State
 from functions.model.messages.announcement import Announcement
+from lakegate.audit.report import AuditReport, CheckResult, Status
 from lakegate.contract.model import Contract
-from lakegate.report import AuditReport, CheckResult, Status
 
 PRODUCER = "urn:lakegate"
 _SPEC = "https://openlineage.io/spec"

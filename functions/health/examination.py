@@ -11,8 +11,8 @@ from functions.health.aws_probe import AwsProbe
 from functions.health.model import Check, Finding, Queue, carry_out
 from functions.health.nessie_checks import NessieProbe
 from functions.settings import CheckupSettings, Settings
-from lakegate.audit_tables import TABLES
-from lakegate.jobspec import JOB_FILES
+from lakegate.audit.audit_tables import TABLES
+from lakegate.job.jobspec import JOB_FILES
 
 _NETWORK = "check that the functions' subnets and security group reach it (infra/platform.yml)"
 _RIGHTS = "deploy again, so that CheckupRole has access; then check the network route"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lakegate.report import Status
+from lakegate.audit.report import Status
 
 
 @dataclass(frozen=True)

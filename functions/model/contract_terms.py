@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakegate.landing import BATCH
+from lakegate.job.landing import BATCH
 
 if TYPE_CHECKING:  # it takes a quarter of a second, which on_action does not have
     from lakegate.contract.model import Contract

@@ -9,10 +9,10 @@ from functions.model.audit_outcome import AuditOutcome
 from functions.model.contract_terms import ContractTerms
 from functions.model.decisions import Decisions, Mends
 from functions.model.intent import Intent, SharedIntent
-from lakegate.batch import BatchFile, tables_of
-from lakegate.change import Change
-from lakegate.landing import LandedObject, batch_name
-from lakegate.report import Reason
+from lakegate.audit.report import Reason
+from lakegate.job.batch import BatchFile, tables_of
+from lakegate.job.change import Change
+from lakegate.job.landing import LandedObject, batch_name
 from lakegate.text import one_line
 
 

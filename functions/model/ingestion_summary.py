@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 
 from functions.model.ingestion import IN_FLIGHT, Ingestion, State
-from lakegate.batch import BatchFile
-from lakegate.landing import BATCH_MEMBER, batch_of
+from lakegate.job.batch import BatchFile
+from lakegate.job.landing import BATCH_MEMBER, batch_of
 from lakegate.times import moment
 
 

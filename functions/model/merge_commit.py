@@ -11,10 +11,10 @@ from functions.model.audit_outcome import AuditOutcome
 from functions.model.commits import Commit, NotOnMain
 from functions.model.decisions import Mends
 from functions.model.ingestion import Ingestion, landing
-from lakegate.batch import BatchFile
-from lakegate.change import Change, replacing
 from lakegate.errors import LakegateError, Permanent
-from lakegate.landing import ID_PART
+from lakegate.job.batch import BatchFile
+from lakegate.job.change import Change, replacing
+from lakegate.job.landing import ID_PART
 from lakegate.text import one_line
 
 INGESTIONS = "lakegate.ingestions"

@@ -19,9 +19,9 @@ from functions.notifications.failure_text import (
     how_to_look,
     reason_code,
 )
-from lakegate.diagnosis import cell_told
-from lakegate.findings import causes, failing_rows
-from lakegate.report import AuditReport, CheckResult
+from lakegate.audit import causes, failing_rows
+from lakegate.audit.diagnosis import cell_told
+from lakegate.audit.report import AuditReport, CheckResult
 from lakegate.text import one_line, visible
 from lakegate.times import moment
 

@@ -1,7 +1,7 @@
 """Unparseable cells: what becomes of their rows if the file is published anyway."""
 
-from lakegate.diagnosis import cell_told
-from lakegate.report import READABLE, AuditReport
+from lakegate.audit.diagnosis import cell_told
+from lakegate.audit.report import READABLE, AuditReport
 
 _MOST = 3
 

@@ -25,17 +25,17 @@ from pyspark.sql import SparkSession
 from infra.local.jars import spark_jars
 from infra.local.java import SPARK_SETTINGS, java_home
 from lakegate import times
+from lakegate.audit.broken_rows import BrokenRows
+from lakegate.audit.drift import Baselines
+from lakegate.audit.report import READABLE, AuditReport, CheckResult, Status, Verdict
 from lakegate.contract.checks import Check, Scope
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.layout import COMMENT
 from lakegate.contract.reading.write_mode import WriteMode
-from lakegate.drift import Baselines
 from lakegate.errors import LakegateError, Permanent
-from lakegate.findings.broken_rows import BrokenRows
-from lakegate.jobspec import JobSpec
-from lakegate.landing import LandedObject, ingestion_id
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.landing import LandedObject, ingestion_id
 from lakegate.limits import Limits
-from lakegate.report import READABLE, AuditReport, CheckResult, Status, Verdict
 from spark_jobs.audit import verdict
 from spark_jobs.audit.broken_rows import broken_rows as all_broken
 from spark_jobs.files.open import open_file

@@ -9,10 +9,10 @@ from typing import Any
 from pyspark.sql import Row
 from pyspark.sql import functions as F
 
+from lakegate.audit.diagnosis import HIDDEN, BadCell
 from lakegate.contract.columns import Column, quoted
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.settings import FLAT_FORMATS, SCHEMA_FORMATS
-from lakegate.diagnosis import HIDDEN, BadCell
 from spark_jobs.audit.places import told
 from spark_jobs.files.source import BAD_ROW, PLACE, Placed, Source, Unreadable
 from spark_jobs.files.text.text_lines import collected

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from lakegate.audit import causes
+from lakegate.audit.broken_rows import MOST, BrokenRows, require_few
 from lakegate.contract.checks import OF_ROWS, Check, Metric
 from lakegate.contract.model import Contract
-from lakegate.findings import causes
-from lakegate.findings.broken_rows import MOST, BrokenRows, require_few
 from spark_jobs.audit import check_sql
 from spark_jobs.audit.bad_cells import Secrecy, cells_of
 from spark_jobs.audit.keys import counts as keys

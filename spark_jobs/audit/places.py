@@ -14,9 +14,9 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from lakegate.audit.diagnosis import place
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
-from lakegate.diagnosis import place
 from lakegate.errors import LakegateError
 from spark_jobs.files.source import PLACE, Placed, Source
 from spark_jobs.files.text.text_lines import collected

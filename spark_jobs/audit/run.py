@@ -6,10 +6,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from lakegate.audit.report import Tier
 from lakegate.contract.expectations import Number
 from lakegate.contract.model import Contract
-from lakegate.jobspec import JobSpec
-from lakegate.report import Tier
+from lakegate.job.jobspec import JobSpec
 from spark_jobs.spark import iceberg
 from spark_jobs.spark.iceberg import table_name
 

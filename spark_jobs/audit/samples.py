@@ -8,12 +8,12 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F
 
+from lakegate.audit.diagnosis import HIDDEN
+from lakegate.audit.report import ADDRESS, PLACE, READABLE, TIMES, CheckResult, Status
 from lakegate.contract.checks import OF_ROWS, Check, Metric
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
 from lakegate.contract.rules import Reference
-from lakegate.diagnosis import HIDDEN
-from lakegate.report import ADDRESS, PLACE, READABLE, TIMES, CheckResult, Status
 from spark_jobs.audit import check_sql
 from spark_jobs.audit.bad_cells import bad_cells
 from spark_jobs.audit.keys import counts as keys

@@ -10,11 +10,11 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lakegate.audit.report import Tier
 from lakegate.contract.checks import OF_ROWS, OF_VALUES, Check, Metric
 from lakegate.contract.model import Contract
 from lakegate.contract.rules import Condition
 from lakegate.errors import Permanent
-from lakegate.report import Tier
 from spark_jobs.audit import check_sql
 from spark_jobs.audit.run import Measured, Run
 from spark_jobs.files.source import FILE

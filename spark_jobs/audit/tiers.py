@@ -17,11 +17,11 @@ from math import isfinite
 
 from pyspark.sql import DataFrame
 
+from lakegate.audit.diagnosis import HIDDEN
+from lakegate.audit.drift import FEWEST, Baselines, baseline, comparable, deviation
+from lakegate.audit.report import Baseline, CheckResult, Tier
 from lakegate.contract.checks import Check, Metric
 from lakegate.contract.model import Contract
-from lakegate.diagnosis import HIDDEN
-from lakegate.drift import FEWEST, Baselines, baseline, comparable, deviation
-from lakegate.report import Baseline, CheckResult, Tier
 from spark_jobs.audit import tier_scan, verdict
 from spark_jobs.audit.keys import of_files, tier_keys
 from spark_jobs.audit.run import Measured, RowCounts, Run

@@ -3,11 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from lakegate.contract.checks import Check, Metric, Scope, Severity
-from lakegate.contract.model import Contract
-from lakegate.diagnosis import HIDDEN, WrongColumns
-from lakegate.findings import causes
-from lakegate.report import (
+from lakegate.audit import causes
+from lakegate.audit.diagnosis import HIDDEN, WrongColumns
+from lakegate.audit.report import (
     HAS_ROWS,
     QUARANTINE_LIMIT,
     READABLE,
@@ -17,6 +15,8 @@ from lakegate.report import (
     Tier,
     Verdict,
 )
+from lakegate.contract.checks import Check, Metric, Scope, Severity
+from lakegate.contract.model import Contract
 from spark_jobs.audit import check_sql
 from spark_jobs.audit.run import Measured, RowCounts
 from spark_jobs.schema.diagnosis import Finding

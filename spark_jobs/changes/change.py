@@ -5,10 +5,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from lakegate.change import Effect
+from lakegate.audit.report import AuditReport
 from lakegate.errors import Permanent
-from lakegate.jobspec import JobSpec
-from lakegate.report import AuditReport
+from lakegate.job.change import Effect
+from lakegate.job.jobspec import JobSpec
 from spark_jobs.audit import verdict
 from spark_jobs.audit.run import Run
 from spark_jobs.audit.samples import with_samples

@@ -11,10 +11,10 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakegate.audit_tables import PUBLISHED, TABLES
+from lakegate.audit.audit_tables import PUBLISHED, TABLES
 from lakegate.errors import Permanent
-from lakegate.jobspec import JobSpec
-from lakegate.upkeep import FEWEST, Comparison, Fingerprint
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.upkeep import FEWEST, Comparison, Fingerprint
 from spark_jobs.lake.nessie_branch import Branch
 from spark_jobs.lake.storage import Storage
 from spark_jobs.spark import iceberg

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakegate.errors import Permanent
-from lakegate.jobspec import JobSpec
+from lakegate.job.jobspec import JobSpec
 from spark_jobs.changes.compact import data_files, exact_text, reading
 from spark_jobs.lake.nessie_branch import Branch
 from spark_jobs.spark import iceberg

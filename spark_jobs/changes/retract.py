@@ -10,12 +10,12 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakegate.change import Change
+from lakegate.audit.report import AuditReport
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.other_columns import Origin
 from lakegate.errors import Permanent
-from lakegate.report import AuditReport
+from lakegate.job.change import Change
 from spark_jobs.audit.check_sql import string
 from spark_jobs.spark.jvm import JavaError, java_class
 from spark_jobs.write.append import INGESTION

@@ -5,8 +5,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from lakegate.change import Change
 from lakegate.errors import Permanent
+from lakegate.job.change import Change
 from spark_jobs.spark import jvm, sql_parser
 from spark_jobs.spark.session import CATALOG
 

@@ -10,11 +10,11 @@ from functools import cached_property
 
 from pyspark.sql import DataFrame
 
-from lakegate.change import Effect
+from lakegate.audit.report import CheckResult, Status, Tier
 from lakegate.contract.checks import OF_ROWS, Check, Metric, Scope, Severity
 from lakegate.contract.expectations import Unit
 from lakegate.errors import Permanent
-from lakegate.report import CheckResult, Status, Tier
+from lakegate.job.change import Effect
 from spark_jobs.audit import tiers, verdict
 from spark_jobs.audit.run import Measured, Run
 from spark_jobs.spark import iceberg

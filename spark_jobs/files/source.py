@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from lakegate.audit.diagnosis import WrongColumns
 from lakegate.contract.columns import Column
-from lakegate.diagnosis import WrongColumns
 from lakegate.errors import Permanent
 from spark_jobs.schema.compare import Comparison
 from spark_jobs.schema.diagnosis import Finding

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from lakegate.report import AuditReport
+from lakegate.audit.report import AuditReport
 from spark_jobs.lake.storage import Storage
 
 

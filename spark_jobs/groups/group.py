@@ -13,9 +13,9 @@ from itertools import accumulate
 
 from pyspark.sql import SparkSession
 
+from lakegate.audit.report import AuditReport
 from lakegate.contract.sharing import comes_in_turns, why_alone
 from lakegate.errors import Permanent
-from lakegate.report import AuditReport
 from lakegate.text import one_line
 from spark_jobs.groups.group_arrow import write_together
 from spark_jobs.lake.storage import Storage, held

@@ -17,11 +17,11 @@ from typing import Any, TypeVar
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from lakegate.audit.drift import Baselines
+from lakegate.audit.report import CheckResult, DataFile, Status, Verdict
 from lakegate.contract.checks import OF_ROWS, Check, Metric
 from lakegate.contract.model import Contract
-from lakegate.drift import Baselines
 from lakegate.errors import Permanent
-from lakegate.report import CheckResult, DataFile, Status, Verdict
 from spark_jobs.audit import tiers, verdict
 from spark_jobs.audit.run import Measured, RowCounts
 from spark_jobs.files.arrow.parquet import MustRewrite

@@ -9,11 +9,11 @@ from typing import Any
 from pyspark import __version__ as spark_version
 from pyspark.sql import SparkSession
 
-from lakegate.change import Effect
+from lakegate.audit.report import AuditReport, CheckResult, Step, Verdict, to_lines
 from lakegate.contract.model import Contract
-from lakegate.jobspec import JobSpec
-from lakegate.landing import group_branch, group_reports_key
-from lakegate.report import AuditReport, CheckResult, Step, Verdict, to_lines
+from lakegate.job.change import Effect
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.landing import group_branch, group_reports_key
 from spark_jobs.lake.nessie_branch import Branch
 from spark_jobs.lake.storage import Storage
 from spark_jobs.one_pass.examined import WAY

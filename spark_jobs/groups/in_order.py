@@ -18,11 +18,11 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from lakegate.audit.report import AuditReport, Verdict
 from lakegate.contract.model import Contract
 from lakegate.contract.sharing import comes_in_turns
 from lakegate.errors import Permanent
-from lakegate.report import AuditReport, Verdict
-from lakegate.shared_run import MOST_BYTES, MOST_FILES
+from lakegate.job.shared_run import MOST_BYTES, MOST_FILES
 from lakegate.text import one_line
 from spark_jobs.audit.run import Measured
 from spark_jobs.files.arrow.types import schema_of

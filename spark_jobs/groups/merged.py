@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakegate.change import Effect
 from lakegate.contract.columns import Column, quoted
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.write_mode import WriteMode
 from lakegate.errors import Permanent
+from lakegate.job.change import Effect
 from spark_jobs.groups.fold import Changes, Folded, Present, Steps, fold, keys_of, ranked
 from spark_jobs.groups.group_commit import GroupTable
 from spark_jobs.groups.group_sql import in_memory

@@ -9,13 +9,13 @@ from typing import Any, BinaryIO
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from lakegate.change import Change
+from lakegate.audit.drift import Baselines, baselines_key
+from lakegate.audit.report import AuditReport
 from lakegate.contract.model import Contract, parse
-from lakegate.drift import Baselines, baselines_key
 from lakegate.errors import Permanent, Transient
-from lakegate.jobspec import JobSpec
+from lakegate.job.change import Change
+from lakegate.job.jobspec import JobSpec
 from lakegate.refusals import decrypted, unavailable
-from lakegate.report import AuditReport
 from spark_jobs.files.text.sniff import is_gzip
 from spark_jobs.lake.aws import client
 from spark_jobs.lake.uploads import new_object

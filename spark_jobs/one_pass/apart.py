@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lakegate.audit.report import DataFile
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
-from lakegate.report import DataFile
 from spark_jobs.audit import tier_scan
 from spark_jobs.audit.arrow.tier_arrow import Divided
 from spark_jobs.audit.bad_cells import MOST_NAMED

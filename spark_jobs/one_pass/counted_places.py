@@ -6,7 +6,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from lakegate.diagnosis import place
+from lakegate.audit.diagnosis import place
 from spark_jobs.audit.places import FindPlaces, Stored
 from spark_jobs.files.source import PLACE
 from spark_jobs.one_pass.apart import Apart, Numbers

@@ -9,10 +9,10 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from lakegate.audit.report import DataFile
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.other_columns import Origin
 from lakegate.errors import Permanent
-from lakegate.report import DataFile
 from spark_jobs.audit.arrow import tier_arrow
 from spark_jobs.audit.arrow.tier_arrow import Divided, Pass
 from spark_jobs.audit.keys.arrow_keys import Hashes

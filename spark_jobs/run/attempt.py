@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
 
-from lakegate.audit_tables import has_results
+from lakegate.audit.audit_tables import has_results
+from lakegate.audit.report import AuditReport
 from lakegate.errors import Permanent
-from lakegate.jobspec import JobSpec
+from lakegate.job.jobspec import JobSpec
 from lakegate.refusals import RightMissing
-from lakegate.report import AuditReport
 from lakegate.tokens import TokenRefused, check_lasts
 from spark_jobs.changes.change import make_change
 from spark_jobs.lake.nessie_branch import Branch

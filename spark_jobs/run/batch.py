@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
-from lakegate.batch_report import together
+from lakegate.audit.batch_report import together
+from lakegate.audit.report import AuditReport
 from lakegate.errors import Permanent
-from lakegate.jobspec import JobSpec
-from lakegate.report import AuditReport
+from lakegate.job.jobspec import JobSpec
 from spark_jobs.lake.nessie_branch import Branch
 from spark_jobs.lake.storage import Storage
 from spark_jobs.run.ingest import ingest

@@ -8,12 +8,12 @@ from typing import Any, Protocol
 
 from pyspark.sql import SparkSession
 
-from lakegate.change import Effect
+from lakegate.audit.drift import Baselines
+from lakegate.audit.report import AuditReport, DataFile, Verdict
 from lakegate.contract.model import Contract
-from lakegate.drift import Baselines
 from lakegate.errors import Permanent
-from lakegate.jobspec import JobSpec
-from lakegate.report import AuditReport, DataFile, Verdict
+from lakegate.job.change import Effect
+from lakegate.job.jobspec import JobSpec
 from spark_jobs.audit import tiers, verdict
 from spark_jobs.audit.places import FindPlaces, searched
 from spark_jobs.audit.run import Measured, RowCounts, Run

@@ -12,8 +12,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from lakegate.jobspec import JobSpec
-from lakegate.probe import DRIVER, EXECUTOR, LOCAL_MASTER
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.probe import DRIVER, EXECUTOR, LOCAL_MASTER
 from lakegate.text import one_line
 from spark_jobs.lake.storage import Storage
 from spark_jobs.spark import jvm

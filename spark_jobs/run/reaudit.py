@@ -11,10 +11,10 @@ from typing import Any
 from pyspark import __version__ as spark_version
 from pyspark.sql import SparkSession
 
+from lakegate.audit.report import AuditReport, CheckResult
 from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
-from lakegate.jobspec import JobSpec
-from lakegate.report import AuditReport, CheckResult
+from lakegate.job.jobspec import JobSpec
 from spark_jobs.audit import main_table, verdict
 from spark_jobs.audit.keys import tier_keys
 from spark_jobs.audit.main_table import Condition, MainTable

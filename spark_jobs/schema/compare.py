@@ -7,9 +7,9 @@ is a finding, or, if the contract allows it, a change that the report names.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from lakegate.audit.diagnosis import WrongColumns
 from lakegate.contract.columns import Column
 from lakegate.contract.model import Contract
-from lakegate.diagnosis import WrongColumns
 from spark_jobs.schema.diagnosis import Finding, diagnose
 from spark_jobs.schema.differences import Difference, Kind, differences
 from spark_jobs.schema.masking import hides_names, mask_names

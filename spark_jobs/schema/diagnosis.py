@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from lakegate.audit.diagnosis import Rename, WrongColumns
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.settings import FLAT_FORMATS
-from lakegate.diagnosis import Rename, WrongColumns
 
 _LIKELY = 0.6  # of two names that may mean one column
 _MOST_COMPARED = 100  # on each side: pairs take time

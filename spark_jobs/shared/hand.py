@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from threading import Event, Lock, Thread
 
 from lakegate.errors import Transient
-from lakegate.jobspec import JobSpec
-from lakegate.shared_run import SharedRun, Turn
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.shared_run import SharedRun, Turn
 from lakegate.text import one_line
 from spark_jobs.shared.work_queue import HIDDEN_SECONDS, Queues, Waiting
 

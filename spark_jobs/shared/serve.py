@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from lakegate.errors import LakegateError, Permanent, Transient
-from lakegate.jobspec import JobSpec
-from lakegate.shared_run import Judged, SharedRun
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.shared_run import Judged, SharedRun
 from spark_jobs.shared.hand import Hand, Taken, hidden, read, say
 from spark_jobs.shared.work_queue import Queues, Waiting
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from lakegate.jobspec import JobSpec
-from lakegate.shared_run import SharedRun
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.shared_run import SharedRun
 from spark_jobs.groups.group import ingest_group
 from spark_jobs.groups.in_order import ingest_in_order
 from spark_jobs.lake.aws import client

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from math import inf
 
-from lakegate.jobspec import JobSpec
-from lakegate.landing import LandedObject, branch_name, run_name
-from lakegate.report import AuditReport
-from lakegate.shared_run import SharedRun
+from lakegate.audit.report import AuditReport
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.landing import LandedObject, branch_name, run_name
+from lakegate.job.shared_run import SharedRun
 from lakegate.tokens import end
 from spark_jobs.groups.begun import Begun
 from spark_jobs.lake.nessie_branch import MAIN, Branch, BranchExists

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from lakegate.job.shared_run import MOST_FILES, Judged, SharedRun
 from lakegate.refusals import unavailable
-from lakegate.shared_run import MOST_FILES, Judged, SharedRun
 from spark_jobs.lake.aws import client
 
 HIDDEN_SECONDS = 30  # a message that a run has in hand is hidden for so long, again and again

@@ -11,8 +11,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from lakegate.audit.report import DataFile
 from lakegate.contract.columns import quoted
-from lakegate.report import DataFile
 from spark_jobs.spark.jvm import (
     JavaError,
     causes,

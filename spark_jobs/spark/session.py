@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from lakegate.contract.reading.sql import NOT_CALLED
 from lakegate.errors import Permanent
-from lakegate.jobspec import JobSpec
+from lakegate.job.jobspec import JobSpec
 from spark_jobs.spark import jvm, sql_parser
 
 CATALOG = "lake"

@@ -10,7 +10,7 @@ from itertools import takewhile
 from pyspark.sql import SparkSession
 
 from lakegate import times
-from lakegate.report import Step
+from lakegate.audit.report import Step
 from spark_jobs.spark.jvm import gateway, items_of, java, java_session
 
 

@@ -11,7 +11,7 @@ from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.layout import TableLayout
 from lakegate.errors import Permanent
-from lakegate.jobspec import JobSpec
+from lakegate.job.jobspec import JobSpec
 from spark_jobs.audit import tier_scan
 from spark_jobs.audit.run import Measured, RowCounts, Run
 from spark_jobs.files.source import BAD_ROW, Source

@@ -15,10 +15,10 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lakegate.audit.report import DataFile
 from lakegate.contract.columns import Column
 from lakegate.contract.model import Contract
-from lakegate.jobspec import JobSpec
-from lakegate.report import DataFile
+from lakegate.job.jobspec import JobSpec
 from spark_jobs.files.arrow.parquet import MustRewrite
 from spark_jobs.files.arrow.places import places
 from spark_jobs.files.arrow.text import Unparseable

@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakegate.audit_tables import RESULTS, HistoryTable, results, run_id
-from lakegate.report import AuditReport, DataFile
+from lakegate.audit.audit_tables import RESULTS, HistoryTable, results, run_id
+from lakegate.audit.report import AuditReport, DataFile
 from spark_jobs.lake.storage import Storage
 
 _ARROW = {

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from lakegate.contract.columns import quoted
 from lakegate.contract.reading.other_columns import Origin, Provenance
 from lakegate.errors import Permanent
-from lakegate.jobspec import JobSpec
+from lakegate.job.jobspec import JobSpec
 from spark_jobs.spark.errors import explain
 from spark_jobs.spark.jvm import JavaError
 

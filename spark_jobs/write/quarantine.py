@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakegate.audit_tables import QUARANTINE, run_values
+from lakegate.audit.audit_tables import QUARANTINE, run_values
+from lakegate.audit.report import READABLE, DataFile
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
-from lakegate.report import READABLE, DataFile
 from spark_jobs.audit import check_sql
 from spark_jobs.files.arrow.text import Unparseable
 from spark_jobs.files.source import BAD_ROW

@@ -10,11 +10,11 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from lakegate.change import Effect
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.write_mode import WriteMode
 from lakegate.errors import Permanent
+from lakegate.job.change import Effect
 from spark_jobs.audit.check_sql import string
 from spark_jobs.audit.run import Run
 from spark_jobs.spark import iceberg, jvm

@@ -5,11 +5,11 @@ from typing import Any
 
 from pyspark import __version__ as spark_version
 
+from lakegate.audit.report import AuditReport, Reason, Verdict
 from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
-from lakegate.jobspec import JobSpec
+from lakegate.job.jobspec import JobSpec
 from lakegate.refusals import RightMissing
-from lakegate.report import AuditReport, Reason, Verdict
 from spark_jobs.spark.step_metrics import Meter, now
 
 

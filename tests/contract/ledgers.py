@@ -8,8 +8,8 @@ from typing import Any
 from functions.adapters.ledger.ledger import Ledger
 from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import Ingestion
-from lakegate.batch import BatchFile
-from lakegate.landing import LandedObject
+from lakegate.job.batch import BatchFile
+from lakegate.job.landing import LandedObject
 from tests.fakes.ledger import FakeLedger
 from tests.template import ledger_table
 

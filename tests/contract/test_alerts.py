@@ -23,10 +23,10 @@ from functions.telemetry import logger
 from infra.local.slack.faults import Faults
 from infra.local.slack.people import TOKEN
 from infra.local.slack.server import Slack, web_app
-from lakegate.batch import BatchFile
+from lakegate.audit.report import Reason
 from lakegate.errors import Permanent, Transient
-from lakegate.landing import BATCH
-from lakegate.report import Reason
+from lakegate.job.batch import BatchFile
+from lakegate.job.landing import BATCH
 from tests.contract.test_replies import served
 from tests.fakes.examples import FAILED, INGESTION, REPORT
 from tests.fakes.faults import Fault, Journal, ProcessDied, die

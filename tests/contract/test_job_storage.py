@@ -11,10 +11,10 @@ import pytest
 from moto import mock_aws
 
 from lakegate.errors import Permanent
-from lakegate.jobspec import JobSpec
-from lakegate.landing import LandedObject
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.landing import LandedObject
+from lakegate.job.shared_run import SharedRun
 from lakegate.limits import Limits
-from lakegate.shared_run import SharedRun
 from spark_jobs.lake.storage import Replaced, Storage
 from spark_jobs.shared.serving import means
 from spark_jobs.shared.taken_files import TakenFiles

@@ -21,9 +21,9 @@ from functions.model.budget import Use
 from functions.settings import Settings
 from lakegate import times
 from lakegate.errors import Permanent, Transient
-from lakegate.jobspec import JobSpec
-from lakegate.landing import run_name
-from lakegate.shared_run import SharedRun
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.landing import run_name
+from lakegate.job.shared_run import SharedRun
 from tests.contract.aws import ACCOUNT
 from tests.contract.emr_service import Service
 from tests.fakes import wire

@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from functions.adapters.landing import Landing
 from infra.local.ministack import ACCOUNT, REGION
 from lakegate.errors import Permanent
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 from spark_jobs.lake.storage import Storage
 from tests.asked import asked
 from tests.deploy.account import Account, running

@@ -13,11 +13,11 @@ from functions.model.decisions import Action, Approval, Decisions
 from functions.model.ingestion import Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from functions.model.notes.search import Search
-from lakegate.batch import BatchFile
-from lakegate.change import Change
+from lakegate.audit.report import Reason
 from lakegate.errors import Transient
-from lakegate.landing import LandedObject
-from lakegate.report import Reason
+from lakegate.job.batch import BatchFile
+from lakegate.job.change import Change
+from lakegate.job.landing import LandedObject
 from tests.contract.ledgers import PARTS, AnyLedger, ids, ingestion
 from tests.fakes.clock import FakeClock
 

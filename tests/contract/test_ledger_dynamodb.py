@@ -16,8 +16,8 @@ from functions.adapters.ledger.notes import Moved
 from functions.model.audit_outcome import AuditOutcome
 from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import State
+from lakegate.audit.report import CheckResult, Status
 from lakegate.errors import Transient
-from lakegate.report import CheckResult, Status
 from tests.contract.aws import ACCOUNT
 from tests.contract.ledgers import PARTS, ingestion, new_table
 from tests.fakes.clock import FakeClock

@@ -10,7 +10,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from lakegate.shared_run import MOST_FILES, Judged
+from lakegate.job.shared_run import MOST_FILES, Judged
 from spark_jobs.shared.work_queue import Queues, SqsQueues, Waiting
 from tests.contract.aws import ACCOUNT
 from tests.fakes.work_queue import FakeQueues, FakeSeconds

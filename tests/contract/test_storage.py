@@ -19,14 +19,14 @@ from moto.s3.models import s3_backends
 from functions.adapters.landing import Landing, LostPosition
 from functions.adapters.s3 import Lake, Missing, Overwritten
 from functions.model.notes.checkpoint import Checkpoint, TableCount
-from lakegate.change import Change
+from lakegate.audit.drift import Baselines, Series, Value
+from lakegate.audit.report import to_lines
 from lakegate.contract.model import ContractInvalid, parse
-from lakegate.drift import Baselines, Series, Value
 from lakegate.errors import Permanent, Transient
-from lakegate.landing import ingestion_id
+from lakegate.job.change import Change
+from lakegate.job.landing import ingestion_id
+from lakegate.job.upkeep import Comparison, Fingerprint
 from lakegate.limits import Limits
-from lakegate.report import to_lines
-from lakegate.upkeep import Comparison, Fingerprint
 from tests.contract.aws import ACCOUNT
 from tests.contract.conftest import Servers
 from tests.fakes.clock import FakeClock

@@ -5,9 +5,9 @@ import uuid
 import pytest
 
 from functions.adapters.nessie import MergeConflict
-from lakegate.audit_tables import RESULTS, TABLES, Entry, HistoryTable
+from lakegate.audit.audit_tables import RESULTS, TABLES, Entry, HistoryTable
+from lakegate.audit.report import DataFile as DataFile_
 from lakegate.errors import Transient
-from lakegate.report import DataFile as DataFile_
 from tests.contract.lakes import PLACES, Lake, lake_of
 
 

@@ -10,7 +10,7 @@ from functions.adapters.iceberg.files import TableChange, TableFiles, TableRows
 from functions.model.commits import Content, UnknownContent
 from functions.model.intent import Intent
 from lakegate.errors import LakegateError, Transient
-from lakegate.upkeep import FEWEST
+from lakegate.job.upkeep import FEWEST
 from tests.contract.lakes import PLACES, Lake, lake_of
 from tests.fakes.rows import ROWS_A_FILE
 

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from lakegate.errors import Permanent, Transient
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 from spark_jobs.lake.storage import Held, Storage, held
 from spark_jobs.lake.uploads import PART, new_object
 from tests.contract.aws import ACCOUNT

@@ -15,7 +15,7 @@ from functions.pipeline.start.events import landed_objects
 from infra import package
 from infra.local.settings import facts, parameters
 from infra.local.stack import deploy_stage
-from lakegate.landing import LandedObject, ingestion_id
+from lakegate.job.landing import LandedObject, ingestion_id
 from tests.asked import asked
 from tests.deploy.account import Account, running
 from tests.waiting import eventually

@@ -20,7 +20,7 @@ from pyiceberg.table import Table
 from functions.adapters.nessie import MAIN
 from functions.model import merge_commit
 from functions.model.ingestion import Ingestion, State
-from lakegate.landing import LandedObject, ingestion_id
+from lakegate.job.landing import LandedObject, ingestion_id
 from tests.deploy.bare import Cloud
 from tests.deploy.tools import Checkout
 from tests.e2e.conftest import PAUSE, Gate, contract

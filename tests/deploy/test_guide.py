@@ -14,7 +14,7 @@ from functions.model.ingestion import State
 from functions.operations.reconcile.compare import reconciled
 from infra.aws.losses import HOLDS
 from infra.local import ministack
-from lakegate.landing import LandedObject, ingestion_id
+from lakegate.job.landing import LandedObject, ingestion_id
 from tests.deploy.bare import STAGE, Cloud
 from tests.deploy.tools import Checkout, commands
 from tests.e2e.conftest import Gate, contract

@@ -15,7 +15,7 @@ from infra.local import ministack, settings
 from infra.setup import deploy_environment
 from infra.stage import Stage
 from infra.versions import AVRO_JAR
-from lakegate.jobspec import LIBRARIES
+from lakegate.job.jobspec import LIBRARIES
 from lakegate.nessie_tokens import ROLES, SIGNING_KEY
 from tests.deploy.account import Account
 

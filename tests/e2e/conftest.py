@@ -32,7 +32,7 @@ from infra.local import ministack, stack, stack_file
 from infra.local.settings import APPLICATION, EVENT_SOURCE
 from infra.local.stack_file import Stack
 from lakegate.contract.model import parse
-from lakegate.landing import LandedObject, ingestion_id
+from lakegate.job.landing import LandedObject, ingestion_id
 from tests.asked import asked
 from tests.waiting import PATIENCE, eventually
 

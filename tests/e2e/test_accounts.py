@@ -11,7 +11,7 @@ from functions.model.ingestion import Ingestion
 from infra import checkup, package
 from infra.local import settings
 from infra.local.stack import deploy_stage
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 from tests.compiled import Compiled
 from tests.deploy import bare
 from tests.deploy.account import running

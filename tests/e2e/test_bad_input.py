@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from functions.model.ingestion import State
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 from lakegate.text import one_line
 from tests.e2e.conftest import Gate, contract
 from tests.fakes.lying_parquet import TERA, promising

@@ -6,7 +6,7 @@ import pytest
 
 from functions.adapters.ledger.reads import UnknownIngestion
 from functions.model.ingestion import State
-from lakegate.landing import LandedObject, ingestion_id
+from lakegate.job.landing import LandedObject, ingestion_id
 from tests.e2e.conftest import Gate, contract
 from tests.waiting import PATIENCE, eventually
 

@@ -15,7 +15,7 @@ import requests
 from functions.adapters.emr import RunState
 from functions.model.ingestion import State
 from infra.local import ministack, processes
-from lakegate.landing import LandedObject, ingestion_id
+from lakegate.job.landing import LandedObject, ingestion_id
 from tests.e2e.conftest import PAUSE, Gate, contract
 from tests.fakes.schema import validate_announcement
 from tests.waiting import PATIENCE, eventually

@@ -14,7 +14,7 @@ from cli.local.slack_messages import messages as ask_for_messages
 from cli.main import app
 from functions.model import merge_commit
 from functions.model.ingestion import Ingestion, State
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 from tests.e2e.conftest import Gate, contract
 from tests.e2e.test_bad_input import GOOD, parquet
 from tests.waiting import PATIENCE, eventually

@@ -25,7 +25,7 @@ from functions.adapters.s3 import Missing
 from functions.model import steps
 from functions.model.ingestion import Ingestion, State
 from infra.local.parts import NAMES
-from lakegate.landing import LandedObject, ingestion_id
+from lakegate.job.landing import LandedObject, ingestion_id
 from tests.e2e.conftest import Gate, contract, started
 from tests.e2e.killing import (
     calm,

@@ -10,7 +10,7 @@ import requests
 from functions.adapters.ledger.reads import UnknownIngestion
 from functions.model.ingestion import State
 from infra.local import ministack
-from lakegate.landing import ingestion_id
+from lakegate.job.landing import ingestion_id
 from tests.e2e.conftest import PAUSE, Gate, contract
 from tests.waiting import PATIENCE, eventually
 

@@ -4,7 +4,7 @@ import pytest
 
 from functions.model.ingestion import State
 from functions.operations.reconcile.compare import reconciled
-from lakegate.landing import ingestion_id
+from lakegate.job.landing import ingestion_id
 from tests.e2e.conftest import Gate, contract, run
 from tests.e2e.test_bad_input import parquet
 

@@ -18,9 +18,9 @@ from functions.model.notes.compactions import begin
 from functions.wiring import assumed
 from infra import checkup
 from infra.local.settings import GLUE_PREFIX
-from lakegate.jobspec import JobSpec
-from lakegate.landing import LandedObject, run_name
-from lakegate.shared_run import SharedRun
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.landing import LandedObject, run_name
+from lakegate.job.shared_run import SharedRun
 from tests.asked import asked
 from tests.compiled import Compiled
 from tests.e2e.conftest import Gate, contract, unexpected

@@ -23,7 +23,7 @@ from functions.adapters.s3 import Missing
 from functions.model import steps
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.start.shared_runs import input_of
-from lakegate.landing import LandedObject, ingestion_id, report_key
+from lakegate.job.landing import LandedObject, ingestion_id, report_key
 from tests.e2e.conftest import Gate, contract
 from tests.e2e.killing import sparks
 from tests.fakes.amounts import WHOLE_MATRIX

@@ -23,7 +23,7 @@ from infra.local import processes
 from infra.local.ministack import KeyFiles
 from infra.local.parts import known_ports, parts
 from lakegate import nessie_tokens
-from lakegate.landing import LandedObject, ingestion_id
+from lakegate.job.landing import LandedObject, ingestion_id
 from lakegate.nessie_tokens import ROLES, Keys
 from tests.asked import asked
 from tests.compiled import Compiled

@@ -5,7 +5,7 @@ import pytest
 from functions.adapters.nessie import MAIN
 from functions.model.ingestion import State
 from functions.operations.reconcile.compare import reconciled
-from lakegate.upkeep import FEWEST
+from lakegate.job.upkeep import FEWEST
 from tests.e2e.conftest import Gate, contract, run
 from tests.e2e.killing import sweep
 from tests.e2e.test_bad_input import parquet

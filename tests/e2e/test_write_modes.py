@@ -10,9 +10,9 @@ from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import commit_of
 from functions.operations.decisions.failed import replay
 from functions.pipeline.start.intake import ask, retract
-from lakegate.change import Change
 from lakegate.errors import LakegateError
-from lakegate.landing import LandedObject, ingestion_id
+from lakegate.job.change import Change
+from lakegate.job.landing import LandedObject, ingestion_id
 from tests.e2e.conftest import PAUSE, Gate
 from tests.waiting import PATIENCE, eventually
 

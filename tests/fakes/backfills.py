@@ -6,7 +6,7 @@ from itertools import count
 
 from access.files.backfill import Backfill, Progress, Step, backfill
 from functions.model.ingestion import State
-from lakegate.landing import ingestion_id
+from lakegate.job.landing import ingestion_id
 from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.faults import ProcessDied
 from tests.fakes.processes import pause

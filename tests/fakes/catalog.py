@@ -24,10 +24,10 @@ from functions.adapters.iceberg.files import (
 from functions.adapters.nessie import MAIN, MergeConflict, SetBack, UnknownBranch, branch_taken
 from functions.model.commits import Change, Commit, Content, Tip, unknown_content
 from functions.model.intent import Intent
-from lakegate.audit_tables import Entry, HistoryTable
+from lakegate.audit.audit_tables import Entry, HistoryTable
 from lakegate.errors import LakegateError, Transient
-from lakegate.landing import is_fresh
-from lakegate.upkeep import FEWEST
+from lakegate.job.landing import is_fresh
+from lakegate.job.upkeep import FEWEST
 from spark_jobs.lake.nessie_branch import BranchExists
 from tests.fakes.clock import FakeClock
 from tests.fakes.rows import ROWS_A_FILE, rows_in

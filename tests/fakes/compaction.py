@@ -7,8 +7,8 @@ from hashlib import sha256
 from functions.adapters.emr import RunState
 from functions.adapters.nessie import UnknownBranch
 from lakegate.errors import Permanent, Transient
-from lakegate.jobspec import JobSpec
-from lakegate.upkeep import Comparison, Fingerprint
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.upkeep import Comparison, Fingerprint
 from tests.fakes.catalog import FakeCatalog
 from tests.fakes.job import write_files
 from tests.fakes.jobs import FakeJobs

@@ -19,11 +19,11 @@ from functions.pipeline.start.intake import ask
 from functions.settings import Settings
 from functions.sqs_handler import Work
 from functions.sweep import sweep
-from lakegate.audit_tables import RESULTS
-from lakegate.change import Change
+from lakegate.audit.audit_tables import RESULTS
 from lakegate.errors import LakegateError
-from lakegate.landing import LandedObject, ingestion_id
-from lakegate.shared_run import Judged
+from lakegate.job.change import Change
+from lakegate.job.landing import LandedObject, ingestion_id
+from lakegate.job.shared_run import Judged
 from spark_jobs.shared import serve as shared_run
 from spark_jobs.shared.taken_files import TakenFiles
 from tests.fakes import messages

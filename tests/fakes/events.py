@@ -16,9 +16,9 @@ from functions.operations.decisions.failed import publish_anyway, replay
 from functions.operations.decisions.takeover import gate, takeover
 from functions.pipeline.publication.replace import CANNOT_REPLACE
 from functions.pipeline.start.intake import retract
-from lakegate.change import retraction
 from lakegate.errors import LakegateError
-from lakegate.landing import batch_name, ingestion_id
+from lakegate.job.change import retraction
+from lakegate.job.landing import batch_name, ingestion_id
 from tests.fakes.deployment import ORDERS, OTHER_TABLE, TABLE, Deployment
 from tests.fakes.faults import Fault, ProcessDied, die
 from tests.fakes.others import Others

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import Ingestion, State
-from lakegate.diagnosis import Rename, WrongColumns
-from lakegate.landing import LandedObject
-from lakegate.report import AuditReport, CheckResult, DataFile, Reason, Status, Step, Verdict
+from lakegate.audit.diagnosis import Rename, WrongColumns
+from lakegate.audit.report import AuditReport, CheckResult, DataFile, Reason, Status, Step, Verdict
+from lakegate.job.landing import LandedObject
 
 LANDED = LandedObject("landing", "shop/orders/a.csv", "v1", "e1", 10)
 WHY = Reason("CHECKS_FAILED", "1 of 2 checks failed: carrier")

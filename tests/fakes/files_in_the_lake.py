@@ -1,6 +1,6 @@
 """The promise of deletion: of what somebody can read no file is missing, of the rest none stays."""
 
-from lakegate.audit_tables import TABLES
+from lakegate.audit.audit_tables import TABLES
 from tests.fakes.catalog import FakeCatalog, data_address
 from tests.fakes.deployment import TABLE, Deployment
 

@@ -11,9 +11,9 @@ from enum import Enum
 
 from functions.adapters.nessie import MAIN
 from functions.model.ingestion import Ingestion, State
-from lakegate.jobspec import JobSpec
-from lakegate.landing import branch_name, group_branch, report_key, run_name
-from lakegate.shared_run import Judged
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.landing import branch_name, group_branch, report_key, run_name
+from lakegate.job.shared_run import Judged
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.job import passed_report

@@ -6,13 +6,21 @@ from dataclasses import replace
 from functions.adapters.emr import RunState
 from functions.adapters.nessie import UnknownBranch
 from functions.adapters.s3 import Missing
-from lakegate.audit_tables import TABLES, run_id
-from lakegate.batch_report import together
-from lakegate.change import Effect, Takeover
+from lakegate.audit.audit_tables import TABLES, run_id
+from lakegate.audit.batch_report import together
+from lakegate.audit.report import (
+    AuditReport,
+    Baseline,
+    CheckResult,
+    DataFile,
+    Reason,
+    Status,
+    Verdict,
+)
 from lakegate.contract.reading.write_mode import WriteMode
 from lakegate.errors import Transient
-from lakegate.jobspec import JobSpec
-from lakegate.report import AuditReport, Baseline, CheckResult, DataFile, Reason, Status, Verdict
+from lakegate.job.change import Effect, Takeover
+from lakegate.job.jobspec import JobSpec
 from tests.fakes.catalog import FakeCatalog, FakeTable, data_address
 from tests.fakes.jobs import FakeJobs
 from tests.fakes.rows import ROWS_A_FILE, merge, rewritten, rows_in

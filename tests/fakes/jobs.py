@@ -7,8 +7,8 @@ from functions.adapters.emr import JobRun, RunState, UnknownRun
 from functions.model.budget import Use
 from infra.local.emr.limits import Limits
 from lakegate.errors import Permanent, Transient
-from lakegate.jobspec import JobSpec
-from lakegate.shared_run import SharedRun
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.shared_run import SharedRun
 from tests.fakes.clock import FakeClock
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functions.model.commits import Commit
 from functions.model.merge_commit import Published, published, tables
 from functions.pipeline.start.landing_order import OUT_OF_ORDER
-from lakegate.landing import ingestion_id
+from lakegate.job.landing import ingestion_id
 from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.rows import LEFT, keys_in, place_of, rows_of_file, rows_of_source, sources_in
 

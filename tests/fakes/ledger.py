@@ -22,7 +22,7 @@ from functions.model.notes.search import Search
 from functions.model.notes.slot import Slot
 from functions.model.notes.upkeep_note import UpkeepNote
 from lakegate.errors import Transient
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 from tests.fakes.charges import FakeCharges
 
 _LARGEST_TRANSACTION = 4 * 1024**2

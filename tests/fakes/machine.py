@@ -8,7 +8,7 @@ from collections import Counter
 
 from functions.model.ingestion import ALERTED, State
 from functions.operations.upkeep.expire import expire
-from lakegate.landing import fresh_branch
+from lakegate.job.landing import fresh_branch
 from tests.fakes.backfills import check_backfills
 from tests.fakes.deployment import Deployment
 from tests.fakes.promises import check_promises, left_behind, unknown_groups, unwatched

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 
 
 def upload(*landed: LandedObject) -> str:

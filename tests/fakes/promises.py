@@ -15,9 +15,9 @@ from functions.operations.reconcile.file_sums import End
 from functions.pipeline.outcome.versions import is_newer
 from functions.pipeline.start.landing_order import OUT_OF_ORDER
 from functions.pipeline.verdict.duplicates import LIKELY_DUPLICATE
-from lakegate.audit_tables import TABLES
+from lakegate.audit.audit_tables import TABLES
 from lakegate.errors import Permanent
-from lakegate.landing import ingestion_id, parse_report_key
+from lakegate.job.landing import ingestion_id, parse_report_key
 from lakegate.times import second
 from spark_jobs.shared.taken_files import MARKER
 from tests.fakes.catalog import FakeTable

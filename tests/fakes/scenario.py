@@ -11,7 +11,7 @@ from functions.model.ingestion import Ingestion, State
 from functions.operations.decisions.failed import Outcome, discard, publish_anyway, replay
 from functions.pipeline.publication.publish import publish
 from lakegate.errors import Transient
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import ORDERS, TABLE, Deployment, Known
 from tests.fakes.faults import Fault, When, die, unavailable

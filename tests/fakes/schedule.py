@@ -20,9 +20,9 @@ from functions.operations.upkeep.daily import upkeep
 from functions.operations.upkeep.expire import expire
 from functions.pipeline.outcome.baselines import accept
 from functions.pipeline.start.intake import retract
-from lakegate.change import retraction
 from lakegate.errors import LakegateError
-from lakegate.landing import ingestion_id
+from lakegate.job.change import retraction
+from lakegate.job.landing import ingestion_id
 from tests.fakes.backfills import REQUESTS, bring
 from tests.fakes.deployment import Deployment
 from tests.fakes.faults import Fault, die, unavailable

@@ -8,9 +8,9 @@ from math import inf
 from typing import Any
 
 from lakegate.errors import Permanent, Transient
-from lakegate.jobspec import JobSpec
-from lakegate.landing import report_key
-from lakegate.shared_run import SharedRun, Turn
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.landing import report_key
+from lakegate.job.shared_run import SharedRun, Turn
 from spark_jobs.shared.serve import Clock, serve
 from tests.fakes.work_queue import FakeQueues, FakeSeconds
 from tests.unit.lakegate.test_jobspec import SPEC

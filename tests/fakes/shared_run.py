@@ -11,12 +11,12 @@ from itertools import takewhile
 from typing import Any, cast
 
 from functions.adapters.nessie import UnknownBranch
+from lakegate.audit.report import AuditReport, Verdict, to_lines
 from lakegate.contract.reading.write_mode import WriteMode
 from lakegate.contract.sharing import comes_in_turns, why_alone
 from lakegate.errors import Transient
-from lakegate.jobspec import JobSpec
-from lakegate.landing import group_branch, group_reports_key
-from lakegate.report import AuditReport, Verdict, to_lines
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.landing import group_branch, group_reports_key
 from spark_jobs.groups.begun import Begun
 from spark_jobs.shared.taken_files import Means
 from tests.fakes.catalog import FakeCatalog

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Protocol
 
 from access.files.backfill import Backfill
-from lakegate.landing import branch_name
+from lakegate.job.landing import branch_name
 from tests.fakes import job
 from tests.fakes.backups import Backup
 from tests.fakes.deployment import OTHER_TABLE, RETURNS, TABLE, Deployment

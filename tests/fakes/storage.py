@@ -22,15 +22,15 @@ from functions.adapters.s3 import (
 from functions.model.notes.checkpoint import KEY as CHECKPOINT
 from functions.model.notes.checkpoint import Checkpoint
 from lakegate import times
-from lakegate.change import CHANGES, Change
+from lakegate.audit.drift import Baselines, baselines_key
+from lakegate.audit.report import AuditReport, from_lines
 from lakegate.contract.claims import could_claim
 from lakegate.contract.model import Contract, ContractInvalid
-from lakegate.drift import Baselines, baselines_key
 from lakegate.errors import Permanent
-from lakegate.landing import LandedObject, is_group_reports_key
+from lakegate.job.change import CHANGES, Change
+from lakegate.job.landing import LandedObject, is_group_reports_key
+from lakegate.job.upkeep import Comparison
 from lakegate.limits import DEFAULTS, Limits
-from lakegate.report import AuditReport, from_lines
-from lakegate.upkeep import Comparison
 from tests.fakes.clock import FakeClock
 
 _FIRST_SEQUENCER = 14  # "E", "F", "10": as texts they are in another order

@@ -6,8 +6,8 @@ from itertools import count
 from threading import Lock
 from typing import Protocol
 
-from lakegate.jobspec import JobSpec
-from lakegate.shared_run import MOST_FILES, Judged, Turn
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.shared_run import MOST_FILES, Judged, Turn
 from spark_jobs.shared.work_queue import HIDDEN_SECONDS, Waiting
 
 

@@ -16,13 +16,13 @@ from pyarrow import parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lakegate.audit.report import AuditReport, Reason, Verdict
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract, parse
 from lakegate.errors import LakegateError
-from lakegate.jobspec import JobSpec
-from lakegate.landing import LandedObject
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.landing import LandedObject
 from lakegate.limits import DEFAULTS, Limits
-from lakegate.report import AuditReport, Reason, Verdict
 from spark_jobs import main
 from spark_jobs.files.arrow.exact import TEXTS
 from spark_jobs.files.open import open_source

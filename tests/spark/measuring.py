@@ -9,12 +9,12 @@ from typing import Any, cast
 
 from pyspark.sql import DataFrame, SparkSession
 
+from lakegate.audit.report import CheckResult, DataFile
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract, parse
-from lakegate.jobspec import JobSpec
-from lakegate.landing import LandedObject
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.landing import LandedObject
 from lakegate.limits import DEFAULTS, Limits
-from lakegate.report import CheckResult, DataFile
 from spark_jobs.audit import tier_scan, verdict
 from spark_jobs.audit.run import Measured, Run
 from spark_jobs.files.arrow.parquet import MustRewrite

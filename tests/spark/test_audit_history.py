@@ -9,8 +9,8 @@ import pytest
 from access.tables.reader import Reader
 from cli.tables.query import rows
 from functions.adapters.iceberg.tables import Tables
-from lakegate.audit_tables import QUARANTINE, RESULTS, entries
-from lakegate.report import READABLE, AuditReport
+from lakegate.audit.audit_tables import QUARANTINE, RESULTS, entries
+from lakegate.audit.report import READABLE, AuditReport
 from tests.spark.conftest import Job, changed, parquet, reason
 from tests.spark.measuring import contract_of, options
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from infra.local.contract_test import audit
+from lakegate.audit.report import READABLE, AuditReport
 from lakegate.contract.model import parse
-from lakegate.report import READABLE, AuditReport
 from spark_jobs.audit.bad_cells import bad_cells
 from spark_jobs.files.open import open_source
 from spark_jobs.files.source import LocalFile

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from lakegate.audit_tables import RESULTS
-from lakegate.batch import BatchFile
-from lakegate.jobspec import JobSpec
-from lakegate.landing import BATCH, report_key
-from lakegate.report import Status, Verdict
+from lakegate.audit.audit_tables import RESULTS
+from lakegate.audit.report import Status, Verdict
+from lakegate.job.batch import BatchFile
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.landing import BATCH, report_key
 from tests.spark.conftest import GOOD, Job, changed, parquet, reason
 from tests.spark.measuring import UNIQUE, whole_table
 

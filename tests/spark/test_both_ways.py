@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from infra.local.settings import LAKE_BUCKET
-from lakegate.audit_tables import QUARANTINE
-from lakegate.report import ADDRESS, AuditReport, CheckResult, DataFile, Verdict
+from lakegate.audit.audit_tables import QUARANTINE
+from lakegate.audit.report import ADDRESS, AuditReport, CheckResult, DataFile, Verdict
 from spark_jobs.one_pass.examined import WAY
 from tests.spark.conftest import Job, parquet
 from tests.spark.measuring import contract_of, custom, options

@@ -9,11 +9,11 @@ import pytest
 from access.mending.csv_rows import CsvRows
 from access.mending.records import Text
 from infra.local.contract_test import broken_rows
+from lakegate.audit import broken_rows as limits
+from lakegate.audit.report import READABLE
 from lakegate.contract.model import Contract, parse
 from lakegate.errors import LakegateError
-from lakegate.findings import broken_rows as limits
 from lakegate.limits import DEFAULTS
-from lakegate.report import READABLE
 from tests.spark.conftest import Job
 from tests.spark.measuring import bookings
 

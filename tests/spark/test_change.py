@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from infra.local.settings import LAKE_BUCKET
-from lakegate.change import Change, Effect
+from lakegate.audit.failing_rows import told
+from lakegate.audit.report import AuditReport, Status, Verdict
 from lakegate.errors import Permanent
-from lakegate.findings.failing_rows import told
-from lakegate.jobspec import JobSpec
-from lakegate.report import AuditReport, Status, Verdict
+from lakegate.job.change import Change, Effect
+from lakegate.job.jobspec import JobSpec
 from spark_jobs.changes.statement import read_statement
 from tests.services import fresh_session
 from tests.spark.conftest import Job, new_table, parquet, reason

@@ -10,8 +10,8 @@ from pyiceberg.transforms import IdentityTransform
 from functions.model.notes.compactions import begin
 from infra.local.settings import LAKE_BUCKET
 from lakegate.errors import Permanent
-from lakegate.jobspec import JobSpec
-from lakegate.upkeep import FEWEST, Comparison
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.upkeep import FEWEST, Comparison
 from spark_jobs import main
 from spark_jobs.changes.compact import fingerprint
 from tests.fakes.clock import FakeClock

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from infra.local.contract_test import audit
+from lakegate.audit.report import Verdict
 from lakegate.contract.model import parse
-from lakegate.report import Verdict
 from tests.spark.conftest import Job, orc_file, parquet
 from tests.unit.contract.contract_texts import contract_text
 

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lakegate.audit.report import READABLE, Verdict
 from lakegate.limits import Limits
-from lakegate.report import READABLE, Verdict
 from spark_jobs.spark.stall import cancel_when_stalled
 from tests.fakes.damaged_parquet import LISTS, decimals, lists, spinning, written
 from tests.fakes.mutations import FLAT, mutated, samples

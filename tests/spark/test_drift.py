@@ -7,8 +7,8 @@ import pytest
 
 from functions.adapters.s3 import Lake
 from infra.local.settings import LAKE_BUCKET
-from lakegate.drift import Baselines
-from lakegate.report import AuditReport, CheckResult, Status
+from lakegate.audit.drift import Baselines
+from lakegate.audit.report import AuditReport, CheckResult, Status
 from tests.spark.conftest import Job, changed
 from tests.spark.measuring import custom
 

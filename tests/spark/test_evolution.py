@@ -14,7 +14,7 @@ from pyiceberg.types import IntegerType, LongType, NestedField
 from functions.adapters.iceberg.errors import CannotRebase
 from functions.adapters.iceberg.tables import Tables
 from functions.model.intent import Intent
-from lakegate.report import AuditReport
+from lakegate.audit.report import AuditReport
 from tests.spark.conftest import Job, reason
 from tests.spark.conftest import parquet as file_of
 from tests.spark.measuring import UNIQUE, contract_of, whole_table

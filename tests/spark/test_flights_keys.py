@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 
-from lakegate.report import AuditReport, Status
+from lakegate.audit.report import AuditReport, Status
 from tests.spark.conftest import Job, parquet
 from tests.spark.measuring import contract_of, options
 

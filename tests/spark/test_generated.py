@@ -8,8 +8,8 @@ from cli.files.fault_injection import Fault
 from cli.files.generate import Format
 from cli.files.sample_files import FileSpec, write, write_contract
 from infra.local.contract_test import audit
+from lakegate.audit.report import AuditReport, Status, Verdict
 from lakegate.contract.model import parse
-from lakegate.report import AuditReport, Status, Verdict
 from tests.spark.conftest import Job
 
 pytestmark = pytest.mark.spark

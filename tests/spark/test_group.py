@@ -14,10 +14,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
 
-from lakegate.jobspec import JobSpec
-from lakegate.landing import WRITTEN_BY_JOBS, group_reports_key
-from lakegate.report import AuditReport, Verdict, from_lines
-from lakegate.shared_run import Judged, SharedRun
+from lakegate.audit.report import AuditReport, Verdict, from_lines
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.landing import WRITTEN_BY_JOBS, group_reports_key
+from lakegate.job.shared_run import Judged, SharedRun
 from spark_jobs import main
 from spark_jobs.lake.storage import Storage
 from spark_jobs.shared.serve import serve

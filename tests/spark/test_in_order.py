@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakegate.change import Effect
-from lakegate.jobspec import JobSpec
-from lakegate.report import AuditReport, Verdict
+from lakegate.audit.report import AuditReport, Verdict
+from lakegate.job.change import Effect
+from lakegate.job.jobspec import JobSpec
 from spark_jobs.groups.in_order import ingest_in_order
 from spark_jobs.lake.storage import Storage
 from tests.fakes.schema import validate_report

@@ -19,9 +19,9 @@ from access.tables.rows import Evidence
 from functions.adapters.s3 import Lake
 from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import Ingestion, State
+from lakegate.audit.report import AuditReport
 from lakegate.errors import LakegateError
-from lakegate.jobspec import JobSpec
-from lakegate.report import AuditReport
+from lakegate.job.jobspec import JobSpec
 from tests.fakes.deployment import Deployment
 from tests.spark.conftest import Job, parquet
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakegate.report import Status, Verdict
+from lakegate.audit.report import Status, Verdict
 from spark_jobs.spark.step_metrics import Work, work_since
 from tests.spark.conftest import GOOD, Job, changed, parquet, reason
 from tests.spark.measuring import contract_of

@@ -16,7 +16,7 @@ import pytest
 
 from functions.adapters.spark_submit import spark_submit
 from infra.local.java import java_home
-from lakegate.jobspec import AVRO, LIBRARIES, MAIN, PACKAGES
+from lakegate.job.jobspec import AVRO, LIBRARIES, MAIN, PACKAGES
 from tests.fakes.deployment import SETTINGS
 from tests.unit.lakegate.test_jobspec import SPEC
 

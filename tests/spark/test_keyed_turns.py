@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakegate.report import AuditReport, Verdict
+from lakegate.audit.report import AuditReport, Verdict
 from tests.spark.conftest import Job
 from tests.spark.measuring import UNIQUE, custom, options, whole_table
 from tests.spark.test_in_order import Turns

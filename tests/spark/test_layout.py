@@ -18,8 +18,8 @@ from pyiceberg.table import Table
 
 from functions.adapters.iceberg.tables import Tables
 from functions.model.intent import Intent
+from lakegate.audit.report import AuditReport
 from lakegate.contract.model import parse
-from lakegate.report import AuditReport
 from spark_jobs.audit import tier_scan
 from spark_jobs.files.source import BAD_ROW, Source
 from spark_jobs.lake.nessie_branch import Branch

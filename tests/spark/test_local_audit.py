@@ -24,8 +24,8 @@ from cli.contract.ci_output import Format
 from cli.contract.local_test import page
 from cli.contract.suggest.command import suggested
 from infra.local.contract_test import audit, passed
+from lakegate.audit.report import AuditReport, Status, Verdict
 from lakegate.contract.model import parse
-from lakegate.report import AuditReport, Status, Verdict
 from tests.spark.conftest import Job
 from tests.unit.cli.samples import READABLE
 from tests.unit.contract.contract_texts import contract_text

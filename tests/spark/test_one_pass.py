@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from lakegate.jobspec import JobSpec
-from lakegate.report import Verdict
+from lakegate.audit.report import Verdict
+from lakegate.job.jobspec import JobSpec
 from spark_jobs.files.arrow.parquet import MustRewrite
 from spark_jobs.lake.storage import Storage
 from spark_jobs.one_pass import text_rows

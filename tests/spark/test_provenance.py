@@ -11,11 +11,11 @@ import pytest
 from functions.adapters.iceberg.tables import Tables
 from functions.model.intent import Intent
 from infra.local.settings import LAKE_BUCKET
-from lakegate.change import Effect, retraction
+from lakegate.audit.report import AuditReport, Verdict
 from lakegate.contract.model import parse
 from lakegate.errors import Permanent
-from lakegate.jobspec import JobSpec
-from lakegate.report import AuditReport, Verdict
+from lakegate.job.change import Effect, retraction
+from lakegate.job.jobspec import JobSpec
 from spark_jobs.files.open import open_source
 from spark_jobs.files.source import LocalFile
 from spark_jobs.one_pass.examined import WAY

@@ -8,9 +8,9 @@ import pytest
 from pyspark.sql import Row
 from pyspark.sql import functions as F
 
-from lakegate.audit_tables import QUARANTINE
+from lakegate.audit.audit_tables import QUARANTINE
+from lakegate.audit.report import AuditReport, CheckResult, Status, Tier, Verdict
 from lakegate.contract.model import parse
-from lakegate.report import AuditReport, CheckResult, Status, Tier, Verdict
 from spark_jobs.audit import verdict
 from spark_jobs.audit.run import Measured, RowCounts
 from spark_jobs.files.source import BAD_ROW

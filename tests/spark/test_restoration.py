@@ -10,8 +10,8 @@ from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.io.pyarrow import ArrowScan
 
 from infra.local.settings import LAKE_BUCKET
-from lakegate.change import Effect, restoration
-from lakegate.report import AuditReport, Verdict
+from lakegate.audit.report import AuditReport, Verdict
+from lakegate.job.change import Effect, restoration
 from tests.spark.conftest import Job, new_table, parquet, reason
 from tests.spark.measuring import contract_of
 

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from infra.local.contract_test import audit
+from lakegate.audit.failing_rows import told
+from lakegate.audit.report import AuditReport
 from lakegate.contract.model import parse
-from lakegate.findings.failing_rows import told
-from lakegate.report import AuditReport
 from tests.spark.conftest import Job
 from tests.spark.measuring import bookings
 

@@ -7,9 +7,9 @@ from urllib.parse import quote
 import pytest
 import requests
 
+from lakegate.audit.report import AuditReport, Verdict
 from lakegate.errors import Transient
-from lakegate.jobspec import JobSpec
-from lakegate.report import AuditReport, Verdict
+from lakegate.job.jobspec import JobSpec
 from spark_jobs.lake.nessie_branch import Branch
 from spark_jobs.lake.storage import Storage
 from spark_jobs.run.batch import ingest_batch

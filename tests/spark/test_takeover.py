@@ -15,8 +15,8 @@ from functions.adapters.iceberg.file_io import CLIENT
 from functions.adapters.nessie import Catalog
 from functions.operations.decisions.takeover import line_and_base
 from infra.local.settings import LAKE_BUCKET
-from lakegate.change import Effect, Takeover
-from lakegate.report import AuditReport, Verdict
+from lakegate.audit.report import AuditReport, Verdict
+from lakegate.job.change import Effect, Takeover
 from tests.services import Services
 from tests.spark.conftest import Job, new_table, parquet, reason
 from tests.spark.measuring import contract_of

@@ -17,13 +17,13 @@ import pytest
 from pyarrow import parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
+from lakegate.audit.report import Tier
 from lakegate.contract.checks import OF_VALUES, Check, Drift, Metric
 from lakegate.contract.columns import Column
 from lakegate.contract.expectations import NONE
 from lakegate.contract.model import Contract
 from lakegate.contract.rules import Rule
 from lakegate.ecma_patterns import PATTERNS
-from lakegate.report import Tier
 from spark_jobs.audit import tiers
 from spark_jobs.audit.arrow import tier_arrow
 from spark_jobs.audit.run import Measured

@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lakegate.audit.failing_rows import told
+from lakegate.audit.report import AuditReport, CheckResult, Status, Verdict
 from lakegate.contract.model import parse
 from lakegate.contract.rules import Control
 from lakegate.errors import Permanent
-from lakegate.findings.failing_rows import told
-from lakegate.report import AuditReport, CheckResult, Status, Verdict
 from spark_jobs.audit.control_files import control_differences
 from tests.spark.conftest import Job, new_table, parquet
 from tests.spark.measuring import (

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from lakegate.report import Status
+from lakegate.audit.report import Status
 from tests.spark.conftest import Job, parquet
 from tests.spark.measuring import contract_of
 

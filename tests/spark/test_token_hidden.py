@@ -25,7 +25,7 @@ pytestmark = pytest.mark.spark
 _JOB = """
 import sys
 from pyspark.sql import SparkSession
-from lakegate.jobspec import JobSpec
+from lakegate.job.jobspec import JobSpec
 from spark_jobs.spark.session import open_session
 
 _, told, token, jars, events = sys.argv

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lakegate.audit.report import AuditReport, Verdict
 from lakegate.contract.model import parse
-from lakegate.report import AuditReport, Verdict
 from spark_jobs.files.open import open_file
 from spark_jobs.files.source import LocalFile
 from tests.spark.conftest import Job, reason

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from lakegate.audit.report import Status, Verdict
 from lakegate.contract.model import parse
-from lakegate.report import Status, Verdict
 from tests.spark.conftest import Job, parquet
 from tests.spark.measuring import contract_of, custom, options
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lakegate.report import CheckResult, Status
+from lakegate.audit.report import CheckResult, Status
 from tests.spark.conftest import Job
 from tests.spark.measuring import contract_of, reading_session, results
 from tests.spark.twins import ROWS, TWINS, Twin

@@ -11,10 +11,10 @@ import pytest
 from functions.adapters.iceberg.tables import Tables
 from functions.model.intent import Intent
 from infra.local.settings import LAKE_BUCKET
-from lakegate.findings.failing_rows import told
-from lakegate.jobspec import JobSpec
-from lakegate.landing import report_key
-from lakegate.report import AuditReport, Verdict
+from lakegate.audit.failing_rows import told
+from lakegate.audit.report import AuditReport, Verdict
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.landing import report_key
 from spark_jobs.audit.keys.key_digest import FOLDER
 from tests.spark.conftest import Job, parquet, reason
 from tests.spark.measuring import UNIQUE, contract_of, whole_table

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakegate.change import Effect
-from lakegate.report import AuditReport, Verdict
+from lakegate.audit.report import AuditReport, Verdict
+from lakegate.job.change import Effect
 from tests.spark.conftest import Job, new_table, parquet, reason
 from tests.spark.measuring import contract_of, options
 

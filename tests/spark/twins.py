@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from lakegate.report import Status
+from lakegate.audit.report import Status
 from tests.spark.measuring import custom, options
 
 # The number of rows of every column; a column `base` beside it holds 5 in each.

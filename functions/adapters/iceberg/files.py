@@ -29,9 +29,9 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Record
 from pyiceberg.types import PrimitiveType, StringType, TimestamptzType
 
-from lakegate.audit_tables import PUBLISHED, TABLES, Entry, HistoryTable
+from lakegate.audit.audit_tables import PUBLISHED, TABLES, Entry, HistoryTable
 from lakegate.errors import Permanent
-from lakegate.upkeep import FEWEST, SMALL_SHARE, TARGET_SIZE, USUAL_TARGET
+from lakegate.job.upkeep import FEWEST, SMALL_SHARE, TARGET_SIZE, USUAL_TARGET
 
 _PARALLEL = 8
 

@@ -49,7 +49,7 @@ from functions.adapters.iceberg.files import (
 from functions.adapters.iceberg.fit import require_fit, specs_of
 from functions.adapters.secrets import Bearer, Secret
 from functions.model.intent import Intent
-from lakegate.audit_tables import Entry, HistoryTable
+from lakegate.audit.audit_tables import Entry, HistoryTable
 from lakegate.errors import LakegateError
 from lakegate.refusals import forbidden, unavailable
 from lakegate.tokens import TokenRefused

@@ -20,9 +20,9 @@ from typing import Any
 from functions.adapters.dynamodb import translated
 from functions.adapters.ledger.notes import UNAVAILABLE
 from lakegate import times
+from lakegate.audit.report import CheckResult
 from lakegate.errors import Transient
-from lakegate.landing import report_key
-from lakegate.report import CheckResult
+from lakegate.job.landing import report_key
 
 _FEW = 2  # of whom the shared items cost more than they save
 _REMEMBERED = 100  # items

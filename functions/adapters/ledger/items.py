@@ -16,11 +16,11 @@ from functions.model.contract_terms import ContractTerms
 from functions.model.decisions import Action, Approval, Decisions, Mends
 from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
-from lakegate.batch import BatchFile
-from lakegate.change import Change
+from lakegate.audit.report import Reason
 from lakegate.errors import Transient
-from lakegate.landing import LandedObject
-from lakegate.report import Reason
+from lakegate.job.batch import BatchFile
+from lakegate.job.change import Change
+from lakegate.job.landing import LandedObject
 
 # Raise it where a release without the change could not read an item, or must not work on it. What
 # such a release can leave alone needs no new number: it keeps attributes that it does not know.

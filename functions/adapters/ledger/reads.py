@@ -17,7 +17,7 @@ from functions.model import queueing, steps
 from functions.model.ingestion import ALERTED, IN_FLIGHT, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from lakegate.errors import LakegateError
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 
 _BATCH = 100  # the most keys of one BatchGetItem request
 

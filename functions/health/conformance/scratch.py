@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from functions.adapters.nessie import MAIN, Catalog
 from functions.adapters.secrets import Secret
 from functions.health.conformance.writer import ONE, THREE, TWO, Pointer, RestWriter, Writer
-from lakegate.audit_tables import QUARANTINE, RESULTS
+from lakegate.audit.audit_tables import QUARANTINE, RESULTS
 from lakegate.errors import LakegateError
-from lakegate.landing import WRITTEN_BY_JOBS, fresh_branch
+from lakegate.job.landing import WRITTEN_BY_JOBS, fresh_branch
 
 NO_HASH = "0123456789abcdef" * 4
 _FOLDER = "lakegate.probe"  # stands in the place of a table's name in the names of branches

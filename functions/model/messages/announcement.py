@@ -7,8 +7,8 @@ from typing import Any
 
 from functions.model.commits import Tip
 from functions.model.ingestion import Ingestion, State
+from lakegate.audit.report_schema import schema_of
 from lakegate.errors import Permanent
-from lakegate.report_schema import schema_of
 
 SCHEMA = "lakegate-announcement-1"
 

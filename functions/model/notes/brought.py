@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict, dataclass, fields
 
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 
-from lakegate.upkeep import UPKEEP
+from lakegate.job.upkeep import UPKEEP
 
 _MOMENT = "%Y%m%dT%H%M%S"
 _TOKEN = 16  # hexadecimal digits

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from lakegate import times
-from lakegate.shared_run import is_among
+from lakegate.job.shared_run import is_among
 
 _TRUSTED = timedelta(seconds=10)  # how long a run that was seen up counts as up
 _PREFIX = "shared-"

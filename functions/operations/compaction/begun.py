@@ -7,7 +7,7 @@ from functions.adapters.ledger.notes import Moved
 from functions.model.commits import Commit
 from functions.model.merge_commit import UPKEEP as PROPERTY
 from functions.model.notes.compactions import Compaction
-from lakegate.upkeep import UPKEEP
+from lakegate.job.upkeep import UPKEEP
 
 _TRIES = 5
 

@@ -32,12 +32,12 @@ from functions.operations.compaction.begun import advance
 from functions.operations.compaction.publish import Unsound, publish
 from functions.pipeline.start.spending import look, start_within_budget, why_wait
 from functions.telemetry import logger, metrics
-from lakegate.audit_tables import TABLES
+from lakegate.audit.audit_tables import TABLES
 from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError, Permanent
-from lakegate.jobspec import JobSpec
-from lakegate.landing import LandedObject, run_name
-from lakegate.upkeep import FEWEST
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.landing import LandedObject, run_name
+from lakegate.job.upkeep import FEWEST
 
 if TYPE_CHECKING:  # it imports pyiceberg: a second that help does not need
     from functions.adapters.iceberg.files import TableSize

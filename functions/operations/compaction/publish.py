@@ -19,7 +19,7 @@ from functions.operations.compaction.begun import branch_of
 from functions.pipeline.outcome.own_commit import merge_fresh_branch
 from functions.telemetry import logger, metrics
 from lakegate.errors import LakegateError, Permanent
-from lakegate.landing import fresh_branch
+from lakegate.job.landing import fresh_branch
 
 if TYPE_CHECKING:  # it imports pyiceberg: a second that help does not need
     from functions.adapters.iceberg.files import TableChange

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from functions.model.ingestion import Ingestion
 from functions.model.ingestion_summary import IngestionSummary, status_text
+from lakegate.audit.report import Status
 from lakegate.errors import LakegateError
-from lakegate.report import Status
 from lakegate.text import count, one_line
 
 if TYPE_CHECKING:  # they take a second to import, which help does not need

@@ -28,9 +28,9 @@ from functions.pipeline.publication.publish import publish
 from functions.pipeline.start.intake import require_name
 from functions.pipeline.start.submit import submit
 from functions.telemetry import logger
+from lakegate.audit.report import AuditReport
 from lakegate.errors import LakegateError, Transient
-from lakegate.landing import branch_name
-from lakegate.report import AuditReport
+from lakegate.job.landing import branch_name
 
 _TRIES = 5
 _SWEEP = "the sweep continues it"

@@ -21,7 +21,7 @@ from functions.operations.decisions.failed import save_decision
 from functions.pipeline.outcome.versions import SUPERSEDED
 from functions.pipeline.start.landing_order import OUT_OF_ORDER, newest_on_main
 from lakegate.errors import LakegateError, Transient
-from lakegate.landing import LandedObject, ingestion_id
+from lakegate.job.landing import LandedObject, ingestion_id
 from lakegate.refusals import RightMissing
 
 

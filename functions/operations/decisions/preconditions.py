@@ -9,7 +9,7 @@ from functions.pipeline.outcome.versions import SUPERSEDED, newest_newer
 from functions.pipeline.start.contracts import outdated
 from functions.pipeline.verdict.duplicates import LIKELY_DUPLICATE, brought_besides
 from lakegate.errors import LakegateError
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 
 
 def require_failed(now: Ingestion, done: str) -> None:

@@ -8,9 +8,9 @@ from functions.model.commits import MAIN, Commit
 from functions.model.ingestion import Ingestion
 from functions.pipeline.outcome.restorations import require_unmoved
 from functions.pipeline.start.intake import ask, require_name
-from lakegate.change import Change, restoration
 from lakegate.errors import LakegateError
-from lakegate.landing import ID_PART
+from lakegate.job.change import Change, restoration
+from lakegate.job.landing import ID_PART
 
 _COMMIT = re.compile(r"[0-9a-f]{8,64}")
 

@@ -12,10 +12,10 @@ from functions.model.commits import Change as BranchCommit
 from functions.model.ingestion import Ingestion
 from functions.pipeline.outcome.takeovers import require_takeable
 from functions.pipeline.start.intake import ask
-from lakegate.change import Change, Takeover
 from lakegate.errors import LakegateError
-from lakegate.landing import OWN_BRANCHES, ingestion_id
-from lakegate.upkeep import UPKEEP
+from lakegate.job.change import Change, Takeover
+from lakegate.job.landing import OWN_BRANCHES, ingestion_id
+from lakegate.job.upkeep import UPKEEP
 
 _OWN = (*OWN_BRANCHES, UPKEEP)
 

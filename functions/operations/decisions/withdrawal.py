@@ -11,8 +11,8 @@ from functions.model.audit_outcome import AuditOutcome
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.outcome.finish import end, finish
 from functions.pipeline.outcome.reports import readable_report
+from lakegate.audit.report import Reason
 from lakegate.errors import LakegateError
-from lakegate.report import Reason
 
 WITHDRAWN = "WITHDRAWN"
 

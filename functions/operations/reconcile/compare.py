@@ -39,7 +39,7 @@ from functions.operations.reconcile.row_balance import (
 from functions.pipeline.start.intake import arrivals
 from lakegate import times
 from lakegate.errors import LakegateError
-from lakegate.landing import LandedObject, ingestion_id
+from lakegate.job.landing import LandedObject, ingestion_id
 
 _PARALLEL = 8
 _SAMPLE = 20  # data files of a table that are looked for

@@ -14,7 +14,7 @@ from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import Published
 from functions.operations.reconcile.row_balance import Balance, Finding
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 
 
 class End(StrEnum):

@@ -7,7 +7,7 @@ from functions.model.commits import Commit
 from functions.model.merge_commit import UPKEEP as PROPERTY
 from functions.operations.compaction.begun import branch_of, strangers
 from functions.operations.reconcile.row_balance import Finding
-from lakegate.upkeep import UPKEEP
+from lakegate.job.upkeep import UPKEEP
 
 
 def foreign_branches(adapters: Adapters, table: str = "") -> Iterator[Finding]:

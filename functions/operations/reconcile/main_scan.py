@@ -24,8 +24,8 @@ from functions.operations.reconcile.file_sums import compared
 from functions.operations.reconcile.foreign_compactions import foreign_commits
 from functions.operations.reconcile.row_balance import Finding, Tally, wrong_files
 from functions.pipeline.outcome.reports import readable_report
-from lakegate.audit_tables import TABLES
-from lakegate.report import AuditReport
+from lakegate.audit.audit_tables import TABLES
+from lakegate.audit.report import AuditReport
 
 if TYPE_CHECKING:  # it imports pyiceberg: a second that help does not need
     from functions.adapters.iceberg.files import TableChange

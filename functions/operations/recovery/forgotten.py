@@ -14,7 +14,7 @@ from functions.model.ingestion import Ingestion
 from functions.model.notes.search import Search
 from functions.operations.recovery.rebuild_ledger import restore
 from functions.telemetry import logger, metrics
-from lakegate.landing import LandedObject, ingestion_id
+from lakegate.job.landing import LandedObject, ingestion_id
 
 PAGES = 50  # of a thousand versions each, listed by one sweep
 _MOST_UNKNOWN = 500  # after these no further page is listed: they take more than a minute

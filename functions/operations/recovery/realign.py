@@ -35,9 +35,9 @@ from functions.operations.recovery.realigned import carried_out
 from functions.pipeline.outcome.audit_history import Run, left_by
 from functions.pipeline.outcome.reports import readable_report
 from functions.pipeline.start.intake import arrivals
-from lakegate.audit_tables import run_id
+from lakegate.audit.audit_tables import run_id
 from lakegate.errors import LakegateError, Transient
-from lakegate.landing import ingestion_id, parse_report_key, report_key
+from lakegate.job.landing import ingestion_id, parse_report_key, report_key
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from functions.model.ingestion import ALERTED, UNNEEDED, Ingestion, State
 from functions.model.merge_commit import Published
 from functions.pipeline.outcome.audit_history import RUNS
 from functions.pipeline.outcome.versions import SUPERSEDED, is_newer
-from lakegate.audit_tables import RESULTS
-from lakegate.landing import ID_PART, id_part, ingestion_id
+from lakegate.audit.audit_tables import RESULTS
+from lakegate.job.landing import ID_PART, id_part, ingestion_id
 
 
 class Kind(StrEnum):

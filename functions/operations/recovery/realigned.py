@@ -12,7 +12,7 @@ from functions.model.merge_commit import Published
 from functions.operations.decisions.failed import next_attempt
 from functions.operations.decisions.withdrawal import WITHDRAWN, without_rows
 from functions.operations.recovery.realign_plan import Decision, Kind
-from lakegate.report import Reason
+from lakegate.audit.report import Reason
 
 _STEP = "set back"
 

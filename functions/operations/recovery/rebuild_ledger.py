@@ -30,8 +30,8 @@ from functions.pipeline.outcome.reports import readable_report
 from functions.pipeline.start.intake import arrivals
 from lakegate import times
 from lakegate.errors import Permanent
-from lakegate.jobspec import JobSpec
-from lakegate.landing import LandedObject, fresh_branch, ingestion_id
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.landing import LandedObject, fresh_branch, ingestion_id
 
 _CHUNK = 500
 _SKEW = timedelta(days=1)  # more than the clocks of S3, EMR Serverless and Nessie differ by

@@ -14,12 +14,13 @@ from functions.model.decisions import Approval, Decisions
 from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import Published
 from functions.pipeline.verdict.decision import with_findings
-from lakegate.batch import BatchFile, folder
-from lakegate.change import Change, parse_change_key
+from lakegate.audit.report import AuditReport, Verdict
 from lakegate.contract.model import ContractInvalid
 from lakegate.errors import Permanent
-from lakegate.jobspec import JobSpec
-from lakegate.landing import (
+from lakegate.job.batch import BatchFile, folder
+from lakegate.job.change import Change, parse_change_key
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.landing import (
     ID_PART,
     LandedObject,
     branch_name,
@@ -30,7 +31,6 @@ from lakegate.landing import (
     parse_report_key,
     parse_run_name,
 )
-from lakegate.report import AuditReport, Verdict
 
 _T = TypeVar("_T")
 _ByAttempt = Mapping[int, _T]

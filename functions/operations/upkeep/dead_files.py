@@ -32,7 +32,7 @@ from functions.operations.upkeep.ledger_claims import SKEW, Claims, read_claims
 from functions.operations.upkeep.recognition import InDoubt, recognise
 from functions.telemetry import metrics
 from lakegate import times
-from lakegate.audit_tables import TABLES
+from lakegate.audit.audit_tables import TABLES
 from lakegate.errors import Transient
 
 WAREHOUSE = "warehouse/"

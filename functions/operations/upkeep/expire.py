@@ -16,7 +16,7 @@ from functions.operations.recovery.rebuild_ledger import restore
 from functions.operations.upkeep.branch_age import MainLog, growth, last_written, main_log
 from lakegate import times
 from lakegate.errors import LakegateError
-from lakegate.landing import (
+from lakegate.job.landing import (
     BATCH,
     ID_PART,
     OWN_BRANCHES,
@@ -25,7 +25,7 @@ from lakegate.landing import (
     id_part,
     parse_report_key,
 )
-from lakegate.upkeep import UPKEEP
+from lakegate.job.upkeep import UPKEEP
 
 _YOUNGEST = 1
 _OURS = (*OWN_BRANCHES, UPKEEP)  # a compaction is dropped before its branch is a day old

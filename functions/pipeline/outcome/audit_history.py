@@ -26,10 +26,10 @@ from functions.pipeline.outcome.reports import reports_at
 from functions.pipeline.outcome.seed import SEEDING, is_seeded
 from functions.telemetry import logger, metrics
 from lakegate import times
-from lakegate.audit_tables import RESULTS, Entry, entries, run_id
+from lakegate.audit.audit_tables import RESULTS, Entry, entries, run_id
+from lakegate.audit.report import AuditReport
 from lakegate.errors import LakegateError, Permanent
-from lakegate.landing import fresh_branch, parse_report_key, report_key
-from lakegate.report import AuditReport
+from lakegate.job.landing import fresh_branch, parse_report_key, report_key
 from lakegate.text import count
 
 RUNS = "lakegate.runs"

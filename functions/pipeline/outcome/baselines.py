@@ -7,9 +7,9 @@ from functions.adapters.all import Adapters
 from functions.adapters.s3 import Overwritten
 from functions.model.ingestion import Ingestion
 from functions.pipeline.outcome.reports import report_of
-from lakegate.drift import Acceptance, Baselines
+from lakegate.audit.drift import Acceptance, Baselines
+from lakegate.audit.report import AuditReport
 from lakegate.errors import LakegateError, Transient
-from lakegate.report import AuditReport
 
 _TRIES = 5
 

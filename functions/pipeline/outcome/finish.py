@@ -17,9 +17,9 @@ from functions.pipeline.outcome.reports import readable_report
 from functions.pipeline.outcome.versions import newest_newer, older_failures
 from functions.telemetry import count_files, logger
 from lakegate import times
+from lakegate.audit.report import Reason
 from lakegate.errors import LakegateError
-from lakegate.landing import branch_name, fresh_branch
-from lakegate.report import Reason
+from lakegate.job.landing import branch_name, fresh_branch
 
 # Characters that the ledger keeps of a reason: one item has 400 KB at most.
 _LONGEST, _LONGEST_CODE = 5_000, 100

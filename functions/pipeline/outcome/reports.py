@@ -7,9 +7,9 @@ from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing
 from functions.model.ingestion import Ingestion
 from functions.telemetry import logger
+from lakegate.audit.report import AuditReport
 from lakegate.errors import Permanent
-from lakegate.landing import group_reports_key, parse_report_key
-from lakegate.report import AuditReport
+from lakegate.job.landing import group_reports_key, parse_report_key
 
 
 def report_of(adapters: Adapters, ingestion: Ingestion) -> AuditReport | None:

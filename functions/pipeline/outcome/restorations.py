@@ -6,9 +6,9 @@ from functions.adapters.all import Adapters
 from functions.adapters.nessie import UnknownBranch
 from functions.model import merge_commit
 from functions.model.commits import Commit
-from lakegate.change import Change
 from lakegate.errors import Permanent
-from lakegate.landing import ID_PART
+from lakegate.job.change import Change
+from lakegate.job.landing import ID_PART
 
 
 def require_unmoved(adapters: Adapters, change: Change, at: str) -> None:

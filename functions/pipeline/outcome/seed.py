@@ -6,8 +6,8 @@ from functools import partial
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
 from functions.pipeline.outcome.own_commit import merge_fresh_branch
-from lakegate.audit_tables import RESULTS, TABLES, HistoryTable
-from lakegate.landing import fresh_branch
+from lakegate.audit.audit_tables import RESULTS, TABLES, HistoryTable
+from lakegate.job.landing import fresh_branch
 
 SEEDING = fresh_branch(RESULTS.name, "seed", "")  # how the names of its branches begin
 

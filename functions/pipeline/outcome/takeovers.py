@@ -3,9 +3,9 @@
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import UnknownBranch
 from functions.model import merge_commit
-from lakegate.change import Change, Takeover
 from lakegate.errors import Permanent
-from lakegate.landing import ID_PART
+from lakegate.job.change import Change, Takeover
+from lakegate.job.landing import ID_PART
 
 
 def require_takeable(adapters: Adapters, change: Change, ingestion: str) -> None:

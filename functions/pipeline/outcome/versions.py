@@ -13,9 +13,9 @@ from functions.model.ingestion import IN_FLIGHT, Ingestion, State
 from functions.pipeline.outcome.reports import report_of
 from functions.pipeline.outcome.restorations import undoing
 from functions.telemetry import logger
-from lakegate.change import retraction
 from lakegate.errors import LakegateError, Transient
-from lakegate.landing import ingestion_id
+from lakegate.job.change import retraction
+from lakegate.job.landing import ingestion_id
 
 SUPERSEDED = "SUPERSEDED"
 

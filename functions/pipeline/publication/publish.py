@@ -33,9 +33,9 @@ from functions.pipeline.start.contracts import outdated
 from functions.pipeline.start.landing_order import overtaken
 from functions.pipeline.start.submit import submit
 from functions.telemetry import logger
+from lakegate.audit.report import Reason
 from lakegate.errors import LakegateError, Transient
-from lakegate.landing import WRITTEN_BY_JOBS
-from lakegate.report import Reason
+from lakegate.job.landing import WRITTEN_BY_JOBS
 
 _MOST_TRIES = 20
 

@@ -16,7 +16,7 @@ from functions.pipeline.publication.fresh_branch import (
 from functions.pipeline.publication.retry import may_try_again, run_again
 from functions.pipeline.start.submit import submit
 from functions.telemetry import metrics
-from lakegate.landing import fresh_branch, report_key
+from lakegate.job.landing import fresh_branch, report_key
 
 
 def audit_again(adapters: Adapters, ingestion: Ingestion) -> Ingestion:

@@ -19,7 +19,7 @@ from functions.model.intent import Intent
 from functions.pipeline.publication.fresh_branch import FreshBranch, on_fresh_branch
 from functions.pipeline.start.batches import register_again
 from functions.telemetry import metrics
-from lakegate.landing import fresh_branch
+from lakegate.job.landing import fresh_branch
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,9 @@ from functions.pipeline.outcome.versions import (
 )
 from functions.pipeline.publication.fresh_branch import FreshBranch, Overtaken, on_fresh_branch
 from functions.telemetry import metrics
+from lakegate.audit.report import Reason
 from lakegate.errors import LakegateError
-from lakegate.landing import fresh_branch
-from lakegate.report import Reason
+from lakegate.job.landing import fresh_branch
 
 CANNOT_REPLACE = "CANNOT_REPLACE"
 

@@ -7,8 +7,8 @@ from functions.model.ingestion import Ingestion, State, landing
 from functions.pipeline.outcome.finish import end, finish
 from functions.pipeline.start.submit import submit
 from functions.telemetry import logger, metrics
+from lakegate.audit.report import Reason
 from lakegate.errors import LakegateError
-from lakegate.report import Reason
 
 
 def may_try_again(adapters: Adapters, ingestion: Ingestion) -> bool:

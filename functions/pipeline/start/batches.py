@@ -9,10 +9,10 @@ from functions.adapters.s3 import Missing, StoredContract, contracts_of
 from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import Ingestion
 from functions.model.intent import Intent
-from lakegate.batch import BatchFile, Listed, folder, read_manifest, tables_of
 from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
-from lakegate.landing import LandedObject
+from lakegate.job.batch import BatchFile, Listed, folder, read_manifest, tables_of
+from lakegate.job.landing import LandedObject
 from lakegate.text import one_line
 
 # Characters of the files' JSON: with the rest of the job's specification it is one argument, which

@@ -7,11 +7,11 @@ from functions.adapters.s3 import Missing, StoredContract, contracts_of
 from functions.model.ingestion import Ingestion
 from functions.pipeline.start import batches
 from functions.telemetry import logger
-from lakegate.change import Change
 from lakegate.contract.claims import claiming
 from lakegate.contract.entry import entry_changes
 from lakegate.errors import Permanent
-from lakegate.landing import batch_name, hidden_rule
+from lakegate.job.change import Change
+from lakegate.job.landing import batch_name, hidden_rule
 
 
 class Hidden(Permanent):

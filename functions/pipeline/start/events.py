@@ -7,8 +7,8 @@ from urllib.parse import unquote_plus
 
 from lakegate import times
 from lakegate.errors import Permanent
-from lakegate.landing import LandedObject, object_version
-from lakegate.shared_run import Judged
+from lakegate.job.landing import LandedObject, object_version
+from lakegate.job.shared_run import Judged
 from lakegate.text import load_json
 
 _CREATED = "Object Created"  # EventBridge's detail type

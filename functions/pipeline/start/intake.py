@@ -14,9 +14,9 @@ from functions.model.ingestion_summary import status_text
 from functions.pipeline.outcome.finish import finish
 from functions.pipeline.start.submit import submit
 from functions.telemetry import logger
-from lakegate.change import MOST_CHARACTERS, Change, retraction
 from lakegate.errors import LakegateError
-from lakegate.landing import LandedObject, ingestion_id
+from lakegate.job.change import MOST_CHARACTERS, Change, retraction
+from lakegate.job.landing import LandedObject, ingestion_id
 
 
 def take_in(adapters: Adapters, landed: LandedObject) -> Ingestion:

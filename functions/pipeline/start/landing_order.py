@@ -21,7 +21,7 @@ from functions.model.ingestion import Ingestion, State, landing
 from functions.model.merge_commit import published, tables
 from functions.pipeline.outcome.finish import end, end_if_merged
 from functions.telemetry import logger
-from lakegate.report import Reason
+from lakegate.audit.report import Reason
 
 OUT_OF_ORDER = "OUT_OF_ORDER"
 Place = tuple[str, str]

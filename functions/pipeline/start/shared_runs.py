@@ -28,8 +28,8 @@ from functions.pipeline.start.spending import look, start_within_budget
 from functions.settings import Settings
 from functions.telemetry import logger, metrics
 from lakegate import times
-from lakegate.jobspec import JobSpec
-from lakegate.shared_run import ALL, SharedRun, Turn
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.shared_run import ALL, SharedRun, Turn
 
 _FILES_PER_RUN = 250  # that wait before one more run is started
 MOST_AGAIN = 500  # files that one sweep queues again: it has time for no more

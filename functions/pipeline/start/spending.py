@@ -14,8 +14,8 @@ from functions.adapters.spark_submit import most_use
 from functions.model.budget import Spending
 from functions.telemetry import logger
 from lakegate.errors import LakegateError
-from lakegate.jobspec import JobSpec
-from lakegate.shared_run import SharedRun
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.shared_run import SharedRun
 
 
 def start_within_budget(adapters: Adapters, told: JobSpec | SharedRun) -> str:

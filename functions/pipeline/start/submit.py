@@ -17,11 +17,11 @@ from functions.pipeline.start.shared_runs import is_small, may_share, queue, rea
 from functions.pipeline.start.spending import has_room, start_within_budget
 from functions.pipeline.start.turns import turn_of
 from functions.telemetry import logger
+from lakegate.audit.report import Reason
 from lakegate.errors import Permanent, Transient
-from lakegate.jobspec import JobSpec
-from lakegate.landing import branch_name, ignore_rule, report_key
-from lakegate.report import Reason
-from lakegate.shared_run import Turn
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.landing import branch_name, ignore_rule, report_key
+from lakegate.job.shared_run import Turn
 
 
 def submit(adapters: Adapters, ingestion: Ingestion) -> Ingestion:

@@ -22,7 +22,7 @@ from functions.pipeline.start.landing_order import FIRST, Place, from_here, newe
 from functions.pipeline.start.shared_runs import may_share
 from lakegate.contract.sharing import comes_in_turns
 from lakegate.errors import LakegateError
-from lakegate.shared_run import MOST_FILES
+from lakegate.job.shared_run import MOST_FILES
 
 _Terms = Callable[[Ingestion], Ingestion]
 

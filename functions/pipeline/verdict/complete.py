@@ -30,10 +30,10 @@ from functions.pipeline.verdict.decision import (
 )
 from functions.pipeline.verdict.duplicates import LIKELY_DUPLICATE, brought_before, original
 from functions.telemetry import logger
+from lakegate.audit.report import AuditReport, Reason
 from lakegate.errors import Permanent, Transient
-from lakegate.landing import parse_run_name
+from lakegate.job.landing import parse_run_name
 from lakegate.refusals import RightMissing
-from lakegate.report import AuditReport, Reason
 
 
 def conclude(adapters: Adapters, run_id: str) -> None:

@@ -16,9 +16,9 @@ from functions.adapters.emr import JobRun, RunState
 from functions.model.audit_outcome import AuditOutcome
 from functions.model.decisions import Approval
 from functions.model.ingestion import Ingestion, State
-from lakegate.batch import BatchFile
+from lakegate.audit.report import AuditReport, CheckResult, Reason, Status, Verdict
+from lakegate.job.batch import BatchFile
 from lakegate.refusals import RIGHT_MISSING, named_in
-from lakegate.report import AuditReport, CheckResult, Reason, Status, Verdict
 
 _OUT_OF_MEMORY = "OUT_OF_MEMORY"
 # The report has all of it; an item of the ledger is read often, and has 400 KB at most.

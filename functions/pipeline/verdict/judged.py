@@ -41,16 +41,16 @@ from functions.pipeline.verdict.complete import (
 )
 from functions.pipeline.verdict.decision import Publish, decide, with_findings
 from functions.telemetry import logger
+from lakegate.audit.report import AuditReport, Verdict
 from lakegate.errors import LakegateError
-from lakegate.landing import (
+from lakegate.job.landing import (
     branch_name,
     is_group_branch,
     parse_report_key,
     parse_run_name,
     report_key,
 )
-from lakegate.report import AuditReport, Verdict
-from lakegate.shared_run import Judged
+from lakegate.job.shared_run import Judged
 
 _T = TypeVar("_T")
 

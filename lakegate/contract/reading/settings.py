@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from lakegate.contract.reading.options import custom_properties
 from lakegate.contract.text.fields import Field
-from lakegate.landing import BATCHES
+from lakegate.job.landing import BATCHES
 
 FORMATS = ("parquet", "csv", "tsv", "json", "avro", "orc")
 SCHEMA_FORMATS = ("parquet", "avro", "orc")

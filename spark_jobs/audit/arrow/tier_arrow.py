@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakegate.audit.report import Tier
 from lakegate.contract.checks import OF_ROWS, Check, Metric
 from lakegate.contract.columns import Column
 from lakegate.contract.model import Contract
-from lakegate.report import Tier
 from spark_jobs.audit.arrow import rules as arrow_rules
 from spark_jobs.audit.keys import arrow_keys, of_files
 from spark_jobs.audit.keys.arrow_keys import Hashes

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakegate.report import DataFile
+from lakegate.audit.report import DataFile
 from spark_jobs.files.stream import Stream
 from spark_jobs.lake.storage import Storage
 from spark_jobs.schema.types import digits

@@ -20,8 +20,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 
+from lakegate.audit.report import DataFile
 from lakegate.errors import Permanent
-from lakegate.report import DataFile
 from spark_jobs.audit.keys import arrow_keys, column_hashes
 from spark_jobs.audit.keys.arrow_keys import Hashes, HashRows
 from spark_jobs.audit.keys.counts import Keys

@@ -12,9 +12,9 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from lakegate.audit.report import Tier
 from lakegate.contract.checks import Check, Metric
 from lakegate.contract.model import Contract
-from lakegate.report import Tier
 from spark_jobs.audit import check_sql
 from spark_jobs.audit.keys.counts import key_expressions
 from spark_jobs.audit.run import Measured

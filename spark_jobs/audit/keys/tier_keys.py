@@ -13,10 +13,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from lakegate.audit.report import Tier
 from lakegate.contract.checks import KEYED, OF_ROWS, Check, Metric, Scope, Window
 from lakegate.contract.rules import Control, Query, Reference
 from lakegate.errors import Permanent
-from lakegate.report import Tier
 from spark_jobs.audit import check_sql, control_files, external, main_table, tier_scan
 from spark_jobs.audit.keys import counts as keys
 from spark_jobs.audit.keys import references

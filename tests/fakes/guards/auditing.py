@@ -9,9 +9,10 @@ from functions.adapters.emr import JobRun, RunState
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.start import intake, submit
 from functions.pipeline.verdict import complete, decision
-from lakegate import batch_report, landing
-from lakegate.landing import ID_PART, LandedObject
-from lakegate.report import AuditReport, Reason, Verdict
+from lakegate.audit import batch_report
+from lakegate.audit.report import AuditReport, Reason, Verdict
+from lakegate.job import landing
+from lakegate.job.landing import ID_PART, LandedObject
 from tests.fakes.catalog import FakeCatalog
 from tests.fakes.guards.guard import Guard, always, never, nothing
 from tests.fakes.jobs import FakeJobs

@@ -16,7 +16,7 @@ from functions.pipeline.publication.rebase import Unit
 from functions.pipeline.publication.retry import may_try_again
 from functions.pipeline.start import batches, submit
 from functions.pipeline.verdict import duplicates
-from lakegate.batch import BatchFile
+from lakegate.job.batch import BatchFile
 from tests.fakes import catalog, job
 from tests.fakes.catalog import FakeCatalog
 from tests.fakes.guards.guard import Guard, always, never, nothing

@@ -15,9 +15,9 @@ import pytest
 
 import lakegate
 from access.deployment.checkout import ROOT
-from lakegate.diagnosis import BadCell
+from lakegate.audit.diagnosis import BadCell
+from lakegate.audit.report import READABLE, AuditReport, Verdict
 from lakegate.errors import LakegateError
-from lakegate.report import READABLE, AuditReport, Verdict
 from tests.fakes.deployment import ORDERS, Deployment
 from tests.fakes.job import FAILED, ROWS, Script, passed, rejected
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from functions.adapters.emr_run_policy import MOST, run_policy, shared_run_policy, widened
 from functions.model.notes.compactions import begin
-from lakegate.batch import BatchFile
-from lakegate.jobspec import JOB_FILES, JobSpec
-from lakegate.landing import LandedObject
-from lakegate.shared_run import SharedRun
+from lakegate.job.batch import BatchFile
+from lakegate.job.jobspec import JOB_FILES, JobSpec
+from lakegate.job.landing import LandedObject
+from lakegate.job.shared_run import SharedRun
 from tests.fakes.deployment import SETTINGS
 from tests.policies import Identity, matches
 from tests.unit.lakegate.test_jobspec import SPEC

@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError
 from functions.adapters.nessie import Catalog
 from functions.adapters.secrets import Bearer, Secret
 from lakegate.errors import Transient
-from lakegate.jobspec import JobSpec
+from lakegate.job.jobspec import JobSpec
 from lakegate.tokens import TokenRefused, check_lasts
 from spark_jobs.run.attempt import wait_for_token
 from tests.unit.lakegate.test_jobspec import SPEC

@@ -18,7 +18,7 @@ from functions.adapters.ledger.items import to_item
 from functions.model.ingestion import Ingestion, State
 from lakegate.contract.model import parse
 from lakegate.contract.sharing import why_alone
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 from tests.fakes.clock import FakeClock
 from tests.fakes.write_units import Index, units
 from tests.template import resource

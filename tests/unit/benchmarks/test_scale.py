@@ -32,7 +32,7 @@ from functions.model.ingestion import State
 from functions.model.notes.search import Search
 from functions.operations.recovery.forgotten import forgotten
 from infra.local.emr import limits
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 from tests.fakes.deployment import Deployment
 from tests.fakes.write_units import Index, Item, size, units
 from tests.template import defaults, resource, resources

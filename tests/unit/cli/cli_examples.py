@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from functions.model.ingestion import Ingestion, State
-from lakegate.landing import LandedObject
-from lakegate.report import Reason
+from lakegate.audit.report import Reason
+from lakegate.job.landing import LandedObject
 
 _LANDED = LandedObject(
     bucket="landing",

@@ -7,9 +7,9 @@ import pytest
 
 from dashboard.actions_plan import ActionRequest, Verb, carry_out, offered, plan
 from functions.model.ingestion import Ingestion, State
+from lakegate.audit.report import AuditReport
 from lakegate.errors import LakegateError
-from lakegate.landing import LandedObject
-from lakegate.report import AuditReport
+from lakegate.job.landing import LandedObject
 from tests.fakes.deployment import ORDERS, TABLE, Deployment
 from tests.fakes.job import errored, passed, rejected
 

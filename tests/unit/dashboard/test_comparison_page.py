@@ -24,9 +24,9 @@ from functions.adapters.all import Adapters
 from functions.model.ingestion import Ingestion, State
 from functions.operations.decisions.failed import replay
 from functions.operations.recovery.rebuild_ledger import rebuild
+from lakegate.audit.report import AuditReport, Reason, Verdict
 from lakegate.errors import LakegateError
-from lakegate.landing import LandedObject
-from lakegate.report import AuditReport, Reason, Verdict
+from lakegate.job.landing import LandedObject
 from tests.fakes.deployment import OTHER_TABLE, SETTINGS, TABLE, Deployment
 from tests.fakes.faults import Fault, unavailable
 from tests.fakes.iceberg import iceberg_table

@@ -8,9 +8,9 @@ import pytest
 from dashboard.ingestion import Account, account, facts, rows
 from dashboard.timeline import timeline, total
 from functions.model.ingestion import Ingestion, State
-from lakegate.diagnosis import BadCell
-from lakegate.findings import failing_rows
-from lakegate.report import AuditReport, Status, Step
+from lakegate.audit import failing_rows
+from lakegate.audit.diagnosis import BadCell
+from lakegate.audit.report import AuditReport, Status, Step
 from tests.fakes.deployment import Deployment
 from tests.fakes.examples import INGESTION, REPORT
 from tests.fakes.job import FAILED, passed, rejected

@@ -15,8 +15,8 @@ from dashboard.views import overview as overview_page
 from functions.model.decisions import Mends
 from functions.model.notes.freshness import Freshness
 from functions.operations.decisions.failed import publish_anyway, replay
+from lakegate.audit.report import AuditReport, Reason
 from lakegate.errors import LakegateError, Transient
-from lakegate.report import AuditReport, Reason
 from lakegate.times import moment
 from tests.fakes.deployment import OTHER_TABLE, TABLE, Deployment
 from tests.fakes.examples import WRONG, WRONG_FILE

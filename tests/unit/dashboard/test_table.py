@@ -24,7 +24,7 @@ from functions.model.ingestion import Ingestion
 from functions.model.merge_commit import UPKEEP, properties
 from functions.model.notes.upkeep_note import TableUpkeep, UpkeepNote
 from lakegate.contract.reading.service_levels import Expected
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 
 
 def commit(number: int, rows: int, replaced: int = 0, table: str = "shop.orders") -> Commit:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from dashboard.verdict import overruled, verdict
 from functions.operations.decisions.failed import discard, publish_anyway
-from lakegate.report import Reason
+from lakegate.audit.report import Reason
 from tests.fakes.deployment import Deployment
 from tests.fakes.job import errored, passed, rejected, warned
 

@@ -10,7 +10,7 @@ from functions.downstream.origins import origins
 from functions.model.commits import Tip
 from functions.model.ingestion import State
 from functions.model.messages.announcement import announcements
-from lakegate.report import DataFile, Status, Verdict
+from lakegate.audit.report import DataFile, Status, Verdict
 from tests.fakes.examples import FAILED, INGESTION, PASSED, REPORT
 from tests.unit.contract.contract_texts import parsed
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from lakegate.audit import causes
+from lakegate.audit.report import READABLE, CheckResult, Status
 from lakegate.contract.checks import Check
 from lakegate.contract.model import parse
-from lakegate.findings import causes
-from lakegate.report import READABLE, CheckResult, Status
 
 CONTRACT = parse(
     """

@@ -7,12 +7,12 @@ from math import inf
 
 import pytest
 
+from lakegate.audit.drift import FEWEST, Baselines, baseline, comparable, deviation, digest
+from lakegate.audit.report import AuditReport, Baseline, Status
 from lakegate.contract.checks import Check, Drift, Metric
 from lakegate.contract.expectations import Expectation, Operator, Unit
 from lakegate.contract.rules import Rule
-from lakegate.drift import FEWEST, Baselines, baseline, comparable, deviation, digest
 from lakegate.errors import LakegateError, Permanent
-from lakegate.report import AuditReport, Baseline, Status
 from tests.fakes.examples import PASSED, REPORT
 
 AT_MOST_4 = Expectation(Operator.AT_MOST, 4, None, Unit.NUMBER)  # type: ignore[arg-type]

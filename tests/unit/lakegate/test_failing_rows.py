@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from lakegate.diagnosis import BadCell
-from lakegate.findings import failing_rows
-from lakegate.findings.failing_rows import BadRow
-from lakegate.report import CheckResult, Status
+from lakegate.audit import failing_rows
+from lakegate.audit.diagnosis import BadCell
+from lakegate.audit.failing_rows import BadRow
+from lakegate.audit.report import CheckResult, Status
 
 Row = dict[str, str | None]
 NIGHTS = CheckResult(

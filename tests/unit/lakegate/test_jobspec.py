@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakegate.jobspec import JobSpec
-from lakegate.landing import LandedObject
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.landing import LandedObject
 
 SPEC = JobSpec(
     ingestion="a" * 32,

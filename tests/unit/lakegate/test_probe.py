@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from lakegate.probe import DRIVER, EXECUTOR, problems
+from lakegate.job.probe import DRIVER, EXECUTOR, problems
 
 PINNED = {"boto3": "1.44.5", "botocore": "1.44.5", "numpy": "2.4.6", "pyarrow": "26.0.1"}
 VERSIONS = {"python": "3.11", "six": "1.17.0", **PINNED}

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakegate.batch_report import together
+from lakegate.audit.batch_report import together
+from lakegate.audit.report import AuditReport, Reason, Status, from_lines, to_lines
 from lakegate.errors import Permanent
-from lakegate.report import AuditReport, Reason, Status, from_lines, to_lines
 from tests.fakes.examples import FAILED, REPORT, WRONG, WRONG_FILE
 
 ANY_JSON = st.recursive(

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
-from lakegate.report import Baseline, Verdict
-from lakegate.report_schema import report_schema
+from lakegate.audit.report import Baseline, Verdict
+from lakegate.audit.report_schema import report_schema
 from tests.fakes.examples import FAILED, REPORT
 from tests.fakes.schema import PUBLISHED, validate_report
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from lakegate.jobspec import JobSpec
-from lakegate.shared_run import MOST_BYTES, MOST_FILES, MOST_TEXT, Turn
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.shared_run import MOST_BYTES, MOST_FILES, MOST_TEXT, Turn
 from tests.unit.lakegate.test_jobspec import SPEC
 
 

@@ -22,7 +22,7 @@ from functions.health.model import (
 from functions.pipeline.outcome.seed import seed
 from functions.settings import CheckupSettings
 from lakegate.errors import Transient
-from lakegate.jobspec import JOB_FILES
+from lakegate.job.jobspec import JOB_FILES
 from tests.fakes.catalog import FakeCatalog
 from tests.fakes.clock import FakeClock
 from tests.fakes.deployment import SETTINGS, Deployment

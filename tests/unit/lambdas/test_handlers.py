@@ -18,7 +18,7 @@ from functions.on_upload import upload
 from functions.sqs_handler import Work, sqs_handler
 from functions.wiring import connect
 from lakegate.errors import Transient
-from lakegate.landing import ingestion_id
+from lakegate.job.landing import ingestion_id
 from tests.fakes.deployment import SETTINGS
 from tests.fakes.job import rejected
 from tests.fakes.lambda_context import Context

@@ -18,7 +18,7 @@ from functions.notifications.slack_buttons import Seen, Verb
 from functions.on_press import act
 from functions.operations.upkeep.expire import expire
 from lakegate.errors import Permanent, Transient
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import TABLE
 from tests.fakes.faults import KINDS, Fault, ProcessDied

@@ -16,7 +16,7 @@ from functions.operations.decisions.cause import waiting
 from functions.operations.upkeep.expire import expire
 from infra.local.slack.blocks import problems
 from lakegate.errors import Transient
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 from tests.fakes.faults import Fault, ProcessDied, die
 from tests.fakes.job import passed, rejected
 from tests.fakes.promises import check_promises

@@ -18,7 +18,7 @@ from functions.notifications.slack_presses import NotUnderstood, Person, Press, 
 from functions.notifications.threads import Thread
 from functions.on_alert import headline
 from infra.local.slack.blocks import problems, problems_of_modal
-from lakegate.report import AuditReport
+from lakegate.audit.report import AuditReport
 from tests.fakes.examples import FAILED, INGESTION, REPORT
 
 EVENTS = Path(__file__).parents[2] / "events"

@@ -16,8 +16,8 @@ from functions.notifications.slack import Place
 from functions.notifications.threads import Thread
 from functions.on_alert import headline, shown
 from infra.local.slack.blocks import problems
-from lakegate.change import Change
-from lakegate.report import Reason, Status
+from lakegate.audit.report import Reason, Status
+from lakegate.job.change import Change
 from tests.fakes.examples import FAILED, INGESTION, REPORT
 
 HOSTILE = (

@@ -18,8 +18,8 @@ from functions.notifications.alert_text import (
 from functions.notifications.slack import Place
 from functions.notifications.threads import Thread
 from functions.on_alert import headline
-from lakegate.diagnosis import BadCell
-from lakegate.report import Reason
+from lakegate.audit.diagnosis import BadCell
+from lakegate.audit.report import Reason
 from tests.fakes.examples import FAILED, INGESTION, REPORT, WRONG, WRONG_FILE
 
 

@@ -21,8 +21,8 @@ from functions.operations.reconcile.compare import reconciled
 from functions.operations.reconcile.file_sums import Reconciliation
 from functions.operations.reconcile.row_balance import Balance
 from lakegate import times
-from lakegate.landing import LandedObject, ingestion_id
-from lakegate.report import AuditReport, DataFile
+from lakegate.audit.report import AuditReport, DataFile
+from lakegate.job.landing import LandedObject, ingestion_id
 from tests.fakes.examples import REPORT
 from tests.fakes.storage import FakeLake
 

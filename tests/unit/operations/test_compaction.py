@@ -16,9 +16,9 @@ from functions.model.notes.compactions import Compaction
 from functions.operations.compaction import compact as compaction
 from functions.operations.compaction.compact import Need, Progress, Step
 from functions.operations.reconcile.compare import reconciled
-from lakegate.audit_tables import RESULTS
+from lakegate.audit.audit_tables import RESULTS
 from lakegate.errors import Permanent, Transient
-from lakegate.upkeep import FEWEST
+from lakegate.job.upkeep import FEWEST
 from tests.fakes.catalog import FakeTable
 from tests.fakes.compaction import run_compaction
 from tests.fakes.deployment import ORDERS, TABLE

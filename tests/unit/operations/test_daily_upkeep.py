@@ -14,9 +14,9 @@ from functions.operations.upkeep.daily import upkeep
 from functions.operations.upkeep.dead_files import Accepted
 from functions.operations.upkeep.recognition import InDoubt
 from lakegate import times
-from lakegate.audit_tables import RESULTS
+from lakegate.audit.audit_tables import RESULTS
 from lakegate.errors import Transient
-from lakegate.upkeep import FEWEST
+from lakegate.job.upkeep import FEWEST
 from tests.fakes.compaction import run_compaction
 from tests.fakes.deployment import TABLE
 from tests.fakes.faults import KINDS, Fault, ProcessDied

@@ -10,8 +10,8 @@ import pytest
 from functions.model.ingestion import State
 from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.operations.upkeep.expire import Expired, expire
-from lakegate.landing import LandedObject, ingestion_id
-from lakegate.report import AuditReport
+from lakegate.audit.report import AuditReport
+from lakegate.job.landing import LandedObject, ingestion_id
 from tests.fakes.deployment import TABLE
 from tests.fakes.faults import KINDS, Fault, ProcessDied
 from tests.fakes.files_in_the_lake import check_files

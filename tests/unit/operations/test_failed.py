@@ -11,9 +11,9 @@ from functions.model import merge_commit
 from functions.model.ingestion import Ingestion, State
 from functions.model.messages.alert import Kind
 from functions.operations.decisions.failed import Outcome, mark_discarded, publish_anyway
+from lakegate.audit.report import AuditReport, Status
 from lakegate.errors import LakegateError, Transient
-from lakegate.landing import LandedObject
-from lakegate.report import AuditReport, Status
+from lakegate.job.landing import LandedObject
 from tests.fakes.deployment import ORDERS
 from tests.fakes.faults import KINDS, Fault, ProcessDied, When
 from tests.fakes.job import errored, passed, rejected

@@ -16,7 +16,7 @@ from functions.operations.reconcile.compare import reconciled
 from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.operations.upkeep.expire import expire
 from lakegate.errors import Transient
-from lakegate.upkeep import FEWEST, Comparison, Fingerprint
+from lakegate.job.upkeep import FEWEST, Comparison, Fingerprint
 from tests.fakes.catalog import FakeTable
 from tests.fakes.compaction import run_compaction
 from tests.fakes.deployment import TABLE

@@ -9,7 +9,7 @@ from functions.model.notes.search import Search
 from functions.operations.reconcile.compare import reconciled
 from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.sweep import sweep
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 from tests.fakes.faults import Fault, unavailable
 from tests.fakes.scenario import KEY, Scenario
 

@@ -15,7 +15,7 @@ from functions.operations.recovery.realign_plan import Kind
 from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.pipeline.start.intake import retract
 from lakegate.errors import LakegateError, Permanent
-from lakegate.upkeep import UPKEEP
+from lakegate.job.upkeep import UPKEEP
 from tests.fakes.amounts import RUNS, SEED, some
 from tests.fakes.backups import Backup, realigned
 from tests.fakes.catalog import FakeTable

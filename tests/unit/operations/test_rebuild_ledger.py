@@ -12,7 +12,7 @@ from functions.model import merge_commit
 from functions.model.ingestion import State
 from functions.operations.recovery.rebuild_ledger import rebuild
 from lakegate.errors import Permanent, Transient
-from lakegate.landing import ingestion_id
+from lakegate.job.landing import ingestion_id
 from tests.fakes import events
 from tests.fakes.amounts import some
 from tests.fakes.deployment import TABLE

@@ -9,8 +9,8 @@ from functions.model.ingestion import State
 from functions.notifications.slack_buttons import Seen, buttons, modal
 from functions.notifications.unreadable import named
 from functions.operations.decisions.failed import must_run_again, publish_anyway, replay
-from lakegate.diagnosis import BadCell
-from lakegate.report import READABLE, AuditReport, CheckResult, Reason, Status, Verdict
+from lakegate.audit.diagnosis import BadCell
+from lakegate.audit.report import READABLE, AuditReport, CheckResult, Reason, Status, Verdict
 from tests.fakes.deployment import Known
 from tests.fakes.job import PASSED, Script, crashed
 from tests.fakes.scenario import Scenario

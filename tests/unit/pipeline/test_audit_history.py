@@ -11,9 +11,9 @@ from functions.model import steps
 from functions.model.ingestion import State
 from functions.pipeline.outcome.audit_history import RUNS, record, record_recent
 from functions.pipeline.outcome.baselines import accept
-from lakegate.audit_tables import QUARANTINE, RESULTS
+from lakegate.audit.audit_tables import QUARANTINE, RESULTS
+from lakegate.audit.report import AuditReport, Status
 from lakegate.errors import LakegateError
-from lakegate.report import AuditReport, Status
 from tests.fakes.deployment import TABLE, Known
 from tests.fakes.faults import Fault, When, die, unavailable
 from tests.fakes.job import USUAL, crashed, crashed_once, passed, rejected, run_job

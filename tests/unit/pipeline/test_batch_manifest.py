@@ -13,10 +13,16 @@ from hypothesis import strategies as st
 from functions.adapters.ledger.items import from_item, to_item
 from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import Ingestion
-from lakegate.batch import BatchFile, Listed, folder, read_manifest
 from lakegate.errors import Permanent
-from lakegate.jobspec import JobSpec
-from lakegate.landing import LandedObject, batch_name, branch_name, ignore_rule, parse_branch_name
+from lakegate.job.batch import BatchFile, Listed, folder, read_manifest
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.landing import (
+    LandedObject,
+    batch_name,
+    branch_name,
+    ignore_rule,
+    parse_branch_name,
+)
 from lakegate.limits import Limits
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "batches.md").read_text()

@@ -10,10 +10,10 @@ from functions.model.ingestion import Ingestion, State
 from functions.operations.reconcile.compare import reconciled
 from functions.operations.reconcile.file_sums import End
 from functions.operations.upkeep.expire import expire
-from lakegate.batch_report import together
+from lakegate.audit.batch_report import together
+from lakegate.audit.report import AuditReport
 from lakegate.errors import LakegateError
-from lakegate.landing import LandedObject
-from lakegate.report import AuditReport
+from lakegate.job.landing import LandedObject
 from tests.fakes.deployment import OTHER_TABLE, RETURNS, TABLE, Known
 from tests.fakes.job import ROWS, Script, crashed_once, errored, passed, rejected
 from tests.fakes.promises import publishing

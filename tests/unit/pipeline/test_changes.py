@@ -12,9 +12,9 @@ from functions.operations.reconcile.compare import reconciled
 from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.pipeline.start.intake import ask
 from functions.pipeline.verdict.complete import judge
-from lakegate.change import Change
 from lakegate.errors import LakegateError, Permanent
-from lakegate.landing import LandedObject
+from lakegate.job.change import Change
+from lakegate.job.landing import LandedObject
 from tests.fakes.deployment import TABLE
 from tests.fakes.faults import Fault, die
 from tests.fakes.job import Script, crashed, passed, rejected

@@ -7,7 +7,7 @@ import pytest
 from functions.model import merge_commit, queueing
 from functions.model.ingestion import State
 from lakegate.errors import Transient
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 from tests.fakes.deployment import ORDERS, TABLE
 from tests.fakes.job import Script, crashed_once, passed, rejected, warned
 from tests.fakes.scenario import FIRST, Scenario

@@ -8,7 +8,7 @@ from functions.model.ingestion import Ingestion, State
 from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.pipeline.start.landing_order import OUT_OF_ORDER
 from lakegate.errors import LakegateError
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 from tests.fakes.deployment import ORDERS, TABLE
 from tests.fakes.faults import Fault
 from tests.fakes.job import passed, rejected

@@ -16,8 +16,8 @@ from functions.pipeline.verdict.decision import (
     decide,
     with_findings,
 )
-from lakegate.landing import run_name
-from lakegate.report import AuditReport, CheckResult, Reason, Status, Verdict
+from lakegate.audit.report import AuditReport, CheckResult, Reason, Status, Verdict
+from lakegate.job.landing import run_name
 from tests.fakes import examples
 
 ENDS = [RunState.SUCCESS, RunState.FAILED, RunState.CANCELLED]

@@ -11,7 +11,7 @@ from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import IN_FLIGHT, Ingestion, State
 from functions.model.messages.alert import Kind
 from functions.pipeline.verdict.duplicates import original
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import TABLE
 from tests.fakes.job import rejected

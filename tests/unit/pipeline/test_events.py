@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from functions.pipeline.start.events import ended_run, landed_objects
 from lakegate.errors import Permanent
-from lakegate.landing import LandedObject, ingestion_id
+from lakegate.job.landing import LandedObject, ingestion_id
 from tests.fakes.messages import upload
 
 EVENTS = Path(__file__).parents[2] / "events"

@@ -14,10 +14,10 @@ from functions.model.ingestion import Ingestion, State
 from functions.operations.decisions.failed import branches
 from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.pipeline.verdict.judged import conclude_judged
-from lakegate.jobspec import JobSpec
-from lakegate.landing import LandedObject, branch_name, group_branch, report_key
-from lakegate.report import AuditReport, Reason, Verdict
-from lakegate.shared_run import Judged
+from lakegate.audit.report import AuditReport, Reason, Verdict
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.landing import LandedObject, branch_name, group_branch, report_key
+from lakegate.job.shared_run import Judged
 from tests.fakes.deployment import OTHER_TABLE, SETTINGS, TABLE
 from tests.fakes.job import passed_report, rejected
 from tests.fakes.scenario import Scenario

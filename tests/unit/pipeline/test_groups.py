@@ -20,7 +20,7 @@ from functions.pipeline.publication.publish import publish
 from functions.pipeline.publication.rebase import Unit, unit_of
 from functions.pipeline.verdict.complete import judge
 from lakegate.errors import Transient
-from lakegate.landing import LandedObject, branch_name
+from lakegate.job.landing import LandedObject, branch_name
 from tests.fakes.deployment import ORDERS, TABLE
 from tests.fakes.faults import Fault, ProcessDied, When
 from tests.fakes.scenario import FIRST, FOREVER, Scenario

@@ -15,14 +15,14 @@ from functions.adapters.ledger.items import to_item
 from functions.model.ingestion import State
 from functions.model.merge_commit import message, properties
 from functions.notifications.alert_text import alert
-from lakegate.audit_tables import TABLES
-from lakegate.change import Change
+from lakegate.audit.audit_tables import TABLES
+from lakegate.audit.drift import Baselines
+from lakegate.audit.report import AuditReport, Reason
 from lakegate.contract.claims import claiming
-from lakegate.drift import Baselines
 from lakegate.errors import Permanent
-from lakegate.jobspec import JobSpec
-from lakegate.landing import LandedObject, branch_name, ingestion_id
-from lakegate.report import AuditReport, Reason
+from lakegate.job.change import Change
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.landing import LandedObject, branch_name, ingestion_id
 from lakegate.text import escaped_json, one_line, visible
 from spark_jobs.lake.storage import plain_name
 from tests.fakes.deployment import TABLE

@@ -8,9 +8,9 @@ import pytest
 
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.verdict.judged import record_judged
-from lakegate.landing import LandedObject, group_reports_key, run_name
-from lakegate.report import AuditReport
-from lakegate.shared_run import Judged
+from lakegate.audit.report import AuditReport
+from lakegate.job.landing import LandedObject, group_reports_key, run_name
+from lakegate.job.shared_run import Judged
 from tests.fakes.deployment import OTHER_TABLE, TABLE
 from tests.fakes.faults import Fault, die
 from tests.fakes.job import rejected

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lakegate.landing import (
+from lakegate.job.landing import (
     LandedObject,
     branch_name,
     hidden_rule,

@@ -11,7 +11,7 @@ from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.pipeline.start.intake import retract, take_in
 from functions.pipeline.start.landing_order import OUT_OF_ORDER
 from lakegate.errors import LakegateError
-from lakegate.landing import LandedObject, ingestion_id
+from lakegate.job.landing import LandedObject, ingestion_id
 from tests.fakes.deployment import OTHER_TABLE, RETURNS, SETTINGS, TABLE
 from tests.fakes.faults import ProcessDied
 from tests.fakes.job import ROWS, rejected, warned

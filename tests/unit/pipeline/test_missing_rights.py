@@ -11,8 +11,8 @@ from functions.notifications.interactions import ActionRequest
 from functions.notifications.missing_rights import telling
 from functions.notifications.slack_buttons import Seen, Verb
 from functions.on_press import act
+from lakegate.audit.report import AuditReport, Reason
 from lakegate.refusals import RightMissing
-from lakegate.report import AuditReport, Reason
 from tests.fakes.deployment import SETTINGS
 from tests.fakes.faults import Fault
 from tests.fakes.job import errored

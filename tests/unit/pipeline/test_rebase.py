@@ -7,7 +7,7 @@ import pytest
 
 from functions.model.ingestion import State
 from lakegate.errors import Transient
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 from tests.fakes.deployment import OTHER_TABLE, RETURNS, SETTINGS, TABLE
 from tests.fakes.faults import Fault, unavailable
 from tests.fakes.job import rejected

@@ -15,7 +15,7 @@ from functions.operations.reconcile.compare import reconciled
 from functions.pipeline.outcome.versions import is_newer, status_among
 from functions.pipeline.verdict.complete import conclude
 from lakegate.errors import LakegateError
-from lakegate.landing import LandedObject, ingestion_id
+from lakegate.job.landing import LandedObject, ingestion_id
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import TABLE
 from tests.fakes.faults import Fault, ProcessDied, When, die, unavailable

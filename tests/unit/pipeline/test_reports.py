@@ -8,9 +8,9 @@ import pytest
 from functions.adapters.s3 import Missing
 from functions.model.ingestion import State
 from functions.pipeline.outcome.reports import reports_at
+from lakegate.audit.report import AuditReport, to_lines
 from lakegate.errors import Permanent
-from lakegate.landing import group_branch, group_reports_key, report_key
-from lakegate.report import AuditReport, to_lines
+from lakegate.job.landing import group_branch, group_reports_key, report_key
 from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.examples import REPORT
 from tests.fakes.faults import Fault

@@ -14,9 +14,9 @@ from functions.operations.reconcile.compare import reconciled
 from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.pipeline.outcome.restorations import undoing
 from functions.pipeline.start.intake import ask, retract
-from lakegate.change import Change, restoration
 from lakegate.errors import LakegateError
-from lakegate.landing import LandedObject
+from lakegate.job.change import Change, restoration
+from lakegate.job.landing import LandedObject
 from tests.fakes.deployment import OTHER_TABLE, TABLE
 from tests.fakes.faults import ProcessDied, When
 from tests.fakes.job import ROWS, Script, passed, rejected

@@ -11,9 +11,9 @@ from functions.model.notes.upkeep_note import UpkeepNote
 from functions.operations.reconcile.compare import reconciled
 from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.pipeline.start.intake import ask, retract
-from lakegate.change import Change, retraction
 from lakegate.errors import LakegateError
-from lakegate.landing import ingestion_id
+from lakegate.job.change import Change, retraction
+from lakegate.job.landing import ingestion_id
 from tests.fakes.deployment import OTHER_TABLE, RETURNS, TABLE
 from tests.fakes.faults import ProcessDied, When
 from tests.fakes.job import ROWS, rejected

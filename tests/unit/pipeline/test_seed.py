@@ -6,7 +6,7 @@ import pytest
 
 from functions.adapters.nessie import MAIN, MergeConflict
 from functions.pipeline.outcome.seed import Seeded, seed
-from lakegate.audit_tables import QUARANTINE, RESULTS
+from lakegate.audit.audit_tables import QUARANTINE, RESULTS
 from lakegate.errors import Transient
 from tests.fakes.faults import KINDS, Fault, ProcessDied, die
 from tests.fakes.scenario import Scenario

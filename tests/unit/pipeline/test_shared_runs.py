@@ -11,7 +11,7 @@ from functions.pipeline.start.intake import take_in
 from functions.pipeline.start.shared_runs import MOST_AGAIN, run_ended
 from functions.pipeline.start.submit import submit
 from functions.sweep import sweep
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 from tests.fakes.deployment import ORDERS, OTHER_TABLE, RETURNS, SETTINGS
 from tests.fakes.events import KEYS, Deliver, Land, SharedRunDies, Time
 from tests.fakes.job import Script, crashed, crashed_once, errored, passed, rejected, warned

@@ -11,8 +11,8 @@ from functions.model.ingestion import State
 from functions.pipeline.start.intake import take_in
 from functions.pipeline.verdict.complete import conclude
 from lakegate.errors import Permanent, Transient
-from lakegate.jobspec import JobSpec
-from lakegate.landing import ingestion_id
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.landing import ingestion_id
 from tests.fakes.deployment import ORDERS, SETTINGS, TABLE
 from tests.fakes.faults import Fault, unavailable
 from tests.fakes.job import ROWS, crashed, rejected, run_job

@@ -10,9 +10,9 @@ from functions.adapters.spark_submit import monitoring, spark_submit
 from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import Ingestion
 from functions.pipeline.start.shared_runs import is_small
-from lakegate.batch import BatchFile
-from lakegate.change import Change
-from lakegate.jobspec import JobSpec
+from lakegate.job.batch import BatchFile
+from lakegate.job.change import Change
+from lakegate.job.jobspec import JobSpec
 from tests.fakes.deployment import SETTINGS
 from tests.unit.adapters.test_emr_run_policy import SHARED
 from tests.unit.lakegate.test_jobspec import SPEC

@@ -23,7 +23,7 @@ from functions.operations.decisions.failed import Outcome
 from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.operations.upkeep.expire import expire
 from lakegate.errors import LakegateError
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 from tests.fakes.faults import ProcessDied
 from tests.fakes.job import Script, crashed, errored, passed, rejected
 from tests.fakes.scenario import FIRST, KEY, Scenario

@@ -17,9 +17,9 @@ from functions.operations.decisions.takeover import gate, line_and_base, takeove
 from functions.operations.reconcile.compare import reconciled
 from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.pipeline.start.intake import ask
-from lakegate.change import Change, Takeover
 from lakegate.errors import LakegateError
-from lakegate.landing import LandedObject
+from lakegate.job.change import Change, Takeover
+from lakegate.job.landing import LandedObject
 from tests.fakes.catalog import FakeTable
 from tests.fakes.clock import FakeClock
 from tests.fakes.deployment import OTHER_TABLE, RETURNS, TABLE

@@ -7,7 +7,7 @@ from functions.model.ingestion import Ingestion, State
 from functions.operations.reconcile.compare import reconciled
 from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.pipeline.start.landing_order import OUT_OF_ORDER
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 from tests.fakes.deployment import TABLE
 from tests.fakes.job import ROWS, Script, passed, rejected, warned
 from tests.fakes.promises import unwatched

@@ -6,7 +6,7 @@ from functions.model import steps
 from functions.model.ingestion import Ingestion, State
 from functions.model.messages.alert import Alert, Kind
 from functions.pipeline.verdict.decision import with_findings
-from lakegate.report import AuditReport
+from lakegate.audit.report import AuditReport
 from tests.fakes.examples import INGESTION, REPORT
 from tests.fakes.job import NOTED, PASSED, WARNED, Script, rejected, warned
 from tests.fakes.promises import check_promises

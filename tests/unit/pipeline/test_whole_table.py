@@ -13,7 +13,7 @@ from functions.model.ingestion import Ingestion, State
 from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.pipeline.publication.table_queue import must_wait
 from functions.pipeline.start.intake import take_in
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 from tests.fakes.deployment import ORDERS, SETTINGS, TABLE
 from tests.fakes.faults import KINDS, Fault, When
 from tests.fakes.promises import check_promises

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-from lakegate.jobspec import JobSpec
+from lakegate.audit.report import AuditReport, Reason, Verdict
+from lakegate.job.jobspec import JobSpec
 from lakegate.refusals import RightMissing
-from lakegate.report import AuditReport, Reason, Verdict
 from spark_jobs.lake.storage import Storage
 from spark_jobs.run.attempt import carry_out
 from tests.unit.lakegate.test_jobspec import SPEC

@@ -2,8 +2,8 @@
 
 import pytest
 
+from lakegate.audit.diagnosis import WrongColumns
 from lakegate.contract.model import Contract, parse
-from lakegate.diagnosis import WrongColumns
 from spark_jobs.audit import verdict
 from spark_jobs.files.text.csv import header
 from spark_jobs.files.text.header_clues import clues

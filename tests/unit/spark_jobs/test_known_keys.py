@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from moto import mock_aws
 
-from lakegate.report import DataFile
+from lakegate.audit.report import DataFile
 from spark_jobs.audit.keys.arrow_keys import HashRows
 from spark_jobs.audit.keys.column_hashes import mixed
 from spark_jobs.audit.keys.counts import Keys

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from lakegate.audit.drift import Baselines
+from lakegate.audit.report import CheckResult, Tier
 from lakegate.contract.model import Contract, parse
-from lakegate.drift import Baselines
-from lakegate.report import CheckResult, Tier
 from spark_jobs.audit import tiers, verdict
 from spark_jobs.audit.run import Measured
 from tests.fakes.examples import REPORT

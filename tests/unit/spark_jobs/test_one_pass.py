@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
 
+from lakegate.audit.drift import Baselines
 from lakegate.contract.model import Contract, parse
-from lakegate.drift import Baselines
 from lakegate.errors import Permanent, Transient
 from lakegate.limits import DEFAULTS, Limits
 from spark_jobs.audit.run import RowCounts

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from lakegate.errors import Transient
-from lakegate.jobspec import JobSpec
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.shared_run import MOST_FILES
 from lakegate.limits import Limits
-from lakegate.shared_run import MOST_FILES
 from spark_jobs.shared.work_queue import HIDDEN_SECONDS, Waiting
 from tests.fakes.served_files import RUN, Died, World, spec_of
 from tests.waiting import eventually

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from lakegate.jobspec import JobSpec
-from lakegate.landing import branch_name
-from lakegate.report import AuditReport
-from lakegate.shared_run import SharedRun
+from lakegate.audit.report import AuditReport
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.landing import branch_name
+from lakegate.job.shared_run import SharedRun
 from spark_jobs.shared.taken_files import TakenFiles
 from tests.fakes.deployment import TABLE
 from tests.fakes.job import passed

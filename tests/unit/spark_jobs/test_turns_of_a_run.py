@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from lakegate.jobspec import JobSpec
-from lakegate.shared_run import Turn
+from lakegate.job.jobspec import JobSpec
+from lakegate.job.shared_run import Turn
 from spark_jobs.shared.work_queue import HIDDEN_SECONDS
 from tests.fakes.served_files import RUN, Died, World, spec_of
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from access.evidence.backtest import Backtest, Request, backtest
+from lakegate.audit.report import AuditReport, CheckResult, Status, Verdict
 from lakegate.contract.model import Contract, parse
 from lakegate.errors import Transient
-from lakegate.report import AuditReport, CheckResult, Status, Verdict
 from tests.fakes import job
 from tests.fakes.deployment import ORDERS, TABLE, Deployment
 from tests.fakes.job import FAILED, PASSED, Script, passed_report

@@ -8,7 +8,7 @@ import pytest
 from access.files.backfill import Backfill, Progress, Step, backfill, source_of
 from functions.model.ingestion import State
 from lakegate.errors import LakegateError
-from lakegate.landing import ingestion_id
+from lakegate.job.landing import ingestion_id
 from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.faults import Fault, ProcessDied, When, die
 from tests.fakes.job import rejected

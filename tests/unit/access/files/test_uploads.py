@@ -6,7 +6,7 @@ import pytest
 from access.files.uploads import BadTarget, Target, chosen, drop, put, put_batch
 from lakegate.contract.model import Contract, parse
 from lakegate.errors import LakegateError
-from lakegate.landing import ingestion_id
+from lakegate.job.landing import ingestion_id
 from tests.fakes.deployment import ORDERS, Deployment
 
 _ORDERS = parse(ORDERS, "orders")

@@ -7,8 +7,8 @@ import pytest
 from access.ingestions.decisions import chosen
 from functions.model.decisions import Decisions
 from functions.model.ingestion import Ingestion
+from lakegate.audit.report import AuditReport, Reason
 from lakegate.errors import LakegateError
-from lakegate.report import AuditReport, Reason
 from tests.fakes.deployment import Deployment
 from tests.fakes.job import passed, rejected
 

@@ -5,7 +5,7 @@ import pytest
 from access.ingestions.follow import TrackedIngestion, dropped, ended, finished, follow, sentence
 from functions.adapters.emr import RunState
 from lakegate.errors import LakegateError
-from lakegate.landing import ingestion_id
+from lakegate.job.landing import ingestion_id
 from tests.fakes.deployment import Deployment
 from tests.fakes.job import rejected
 from tests.unit.cli.cli_examples import ERRORED, LANDED, PUBLISHED, QUEUED, REJECTED, SUBMITTED

@@ -6,7 +6,7 @@ from typing import Any
 from access.ingestions.measures import measures
 from functions.model.decisions import Decisions
 from functions.model.notes.freshness import Freshness
-from lakegate.batch import BatchFile
+from lakegate.job.batch import BatchFile
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import FakeLedger
 from tests.unit.access.ingestions.test_find import at

@@ -8,11 +8,11 @@ from typing import Any
 
 from access.mending.mend import Mended, Written, mend, write_broken
 from functions.model.ingestion import Ingestion
+from lakegate.audit.broken_rows import BrokenRows
+from lakegate.audit.report import READABLE, AuditReport, CheckResult
 from lakegate.contract.model import Contract
-from lakegate.findings.broken_rows import BrokenRows
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 from lakegate.limits import Limits
-from lakegate.report import READABLE, AuditReport, CheckResult
 from tests.fakes.deployment import ORDERS
 from tests.fakes.job import FAILED, Script, rejected
 from tests.fakes.scenario import Scenario

@@ -14,9 +14,9 @@ from functions.model.decisions import Mends
 from functions.model.ingestion import State
 from functions.model.shown_state import ShownState
 from functions.operations.recovery.rebuild_ledger import rebuild
+from lakegate.audit.report import HAS_ROWS, QUARANTINE_LIMIT, READABLE
 from lakegate.errors import LakegateError
 from lakegate.refusals import RightMissing
-from lakegate.report import HAS_ROWS, QUARANTINE_LIMIT, READABLE
 from tests.fakes.deployment import TABLE
 from tests.fakes.faults import Fault, ProcessDied, When, die
 from tests.fakes.job import REPEATED, passed, rejected

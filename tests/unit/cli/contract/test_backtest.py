@@ -10,7 +10,7 @@ import pytest
 from access.evidence.backtest import Backtest, Backtested
 from cli.contract import backtest as command
 from cli.contract.ci_output import Format
-from lakegate.report import AuditReport, Verdict
+from lakegate.audit.report import AuditReport, Verdict
 from tests.fakes import job
 from tests.fakes.deployment import ORDERS, TABLE, Deployment
 from tests.unit.lakegate.test_jobspec import SPEC

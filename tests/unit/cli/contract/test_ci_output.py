@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from cli.contract.ci_output import Format, Level, Result, audit_results, text
 from cli.main import app
+from lakegate.audit.report import READABLE, AuditReport, CheckResult, Status, Verdict
 from lakegate.contract.model import parse
-from lakegate.report import READABLE, AuditReport, CheckResult, Status, Verdict
 from tests.fakes.examples import REPORT, WRONG_FILE
 from tests.unit.contract.contract_texts import contract_text
 

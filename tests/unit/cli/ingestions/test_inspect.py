@@ -14,12 +14,12 @@ from access.evidence.failing_rows import Finding, Inspection, Question, inspecti
 from access.tables.rows import Evidence
 from cli.ingestions.inspect import document, page
 from functions.model.ingestion import Ingestion
-from lakegate.change import Effect
+from lakegate.audit.diagnosis import BadCell
+from lakegate.audit.report import AuditReport, CheckResult, Status
 from lakegate.contract.model import Contract, parse
-from lakegate.diagnosis import BadCell
 from lakegate.errors import LakegateError
-from lakegate.landing import LandedObject
-from lakegate.report import AuditReport, CheckResult, Status
+from lakegate.job.change import Effect
+from lakegate.job.landing import LandedObject
 from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.examples import WRONG, WRONG_FILE
 from tests.fakes.job import Script, crashed, passed, rejected

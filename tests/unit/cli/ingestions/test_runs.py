@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from cli.ingestions.runs import listed, undecided
-from lakegate.report import Reason
+from lakegate.audit.report import Reason
 from tests.unit.cli.cli_examples import (
     PUBLISHED,
     QUEUED,

@@ -8,9 +8,9 @@ from rich.console import Console
 from access.ingestions.follow import TrackedIngestion, dropped
 from cli.ingestions.wait import exit_code, explain, stopped, wait_for
 from functions.model.ingestion import Ingestion
-from lakegate.findings.failing_rows import told
-from lakegate.landing import ingestion_id
-from lakegate.report import AuditReport, Reason, Status
+from lakegate.audit.failing_rows import told
+from lakegate.audit.report import AuditReport, Reason, Status
+from lakegate.job.landing import ingestion_id
 from tests.fakes.deployment import Deployment
 from tests.fakes.examples import FAILED, REPORT
 from tests.fakes.faults import Fault

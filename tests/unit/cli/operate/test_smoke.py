@@ -10,7 +10,7 @@ from cli.operate.smoke import TABLE, samples, smoke
 from functions.adapters.all import Adapters
 from functions.model.ingestion import State
 from lakegate.errors import LakegateError
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 from tests.fakes.job import Script, passed, rejected
 from tests.fakes.scenario import Scenario
 

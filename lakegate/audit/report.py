@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from lakegate.change import Effect
-from lakegate.diagnosis import Rename, WrongColumns
+from lakegate.audit.diagnosis import Rename, WrongColumns
 from lakegate.errors import Permanent
-from lakegate.landing import LandedObject, report_key
+from lakegate.job.change import Effect
+from lakegate.job.landing import LandedObject, report_key
 from lakegate.text import load_json
 
 SCHEMA = "audit-report/1"

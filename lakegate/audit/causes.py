@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lakegate.diagnosis import HIDDEN
-from lakegate.findings import failing_rows
-from lakegate.report import READABLE, TIMES, CheckResult
+from lakegate.audit import failing_rows
+from lakegate.audit.diagnosis import HIDDEN
+from lakegate.audit.report import READABLE, TIMES, CheckResult
 from lakegate.text import count, one_line
 
 if TYPE_CHECKING:  # whoever shows a report has no contract, and should not wait for it

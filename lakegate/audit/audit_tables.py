@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
+from lakegate.audit.report import AuditReport, CheckResult, DataFile, Verdict
 from lakegate.errors import Permanent
-from lakegate.report import AuditReport, CheckResult, DataFile, Verdict
 
 PUBLISHED = "published"
 _STATUS = {Verdict.PASSED: "pass", Verdict.REJECTED: "fail", Verdict.ERRORED: "error"}

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from itertools import accumulate, takewhile
 from typing import Any
 
-from lakegate.jobspec import JobSpec
+from lakegate.job.jobspec import JobSpec
 from lakegate.text import load_json
 
 MOST_FILES = 100  # of a group: as many ingestions as one write to the ledger takes

@@ -5,8 +5,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from lakegate.batch import BatchFile
-from lakegate.landing import LandedObject, run_name
+from lakegate.job.batch import BatchFile
+from lakegate.job.landing import LandedObject, run_name
 from lakegate.limits import DEFAULTS, Limits
 from lakegate.text import load_json
 

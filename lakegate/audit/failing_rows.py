@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from lakegate.diagnosis import cell_told
-from lakegate.report import ADDRESS, PLACE, TIMES, CheckResult
+from lakegate.audit.diagnosis import cell_told
+from lakegate.audit.report import ADDRESS, PLACE, TIMES, CheckResult
 from lakegate.text import one_line
 
 _NOT_COLUMNS = (PLACE, TIMES, *ADDRESS)

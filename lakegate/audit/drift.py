@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from math import inf
 from statistics import median
 
+from lakegate.audit.report import AuditReport, Baseline, CheckResult, Status
 from lakegate.contract.checks import OF_ROWS, Check, Metric
 from lakegate.errors import LakegateError, Permanent
-from lakegate.report import AuditReport, Baseline, CheckResult, Status
 from lakegate.text import load_json
 
 SCHEMA = "baselines/1"

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from lakegate.report import SCHEMA, AuditReport
+from lakegate.audit.report import SCHEMA, AuditReport
 
 
 def report_schema() -> dict[str, Any]:

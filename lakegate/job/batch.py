@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakegate.errors import Permanent
-from lakegate.landing import MANIFEST, LandedObject
+from lakegate.job.landing import MANIFEST, LandedObject
 from lakegate.limits import DEFAULTS, Limits
 from lakegate.text import load_json, one_line
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lakegate.landing import BATCH, LandedObject
-from lakegate.report import AuditReport, Reason, Verdict, checks_of
+from lakegate.audit.report import AuditReport, Reason, Verdict, checks_of
+from lakegate.job.landing import BATCH, LandedObject
 
 _WORST = (Verdict.ERRORED, Verdict.REJECTED)
 

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from lakegate.errors import Permanent
-from lakegate.landing import LandedObject
+from lakegate.job.landing import LandedObject
 from lakegate.text import load_json
 
 CHANGES = "changes/"

@@ -1,0 +1,1 @@
+"""The audit report: what it holds, and how people read it."""

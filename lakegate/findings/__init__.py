@@ -1,1 +1,0 @@
-"""What an audit found, in words and values for people."""
