@@ -23,7 +23,7 @@ from lakegate.audit.report import Baseline, CheckResult, Tier
 from lakegate.contract.checks import Check, Metric
 from lakegate.contract.model import Contract
 from spark_jobs.audit import tier_scan, verdict
-from spark_jobs.audit.keys import of_files, tier_keys
+from spark_jobs.audit.keys import file_keys, tier_keys
 from spark_jobs.audit.run import Measured, RowCounts, Run
 
 
@@ -55,7 +55,7 @@ def measure_files(rows: DataFrame, contract: Contract) -> dict[str, dict[str, Me
     a file cannot be read, or a condition of the contract cannot be evaluated.
     """
     # Two passes: with distinct keys, Spark would add up the others in another order.
-    scanned, keyed = tier_scan.by_file(rows, contract), of_files.by_file(rows, contract)
+    scanned, keyed = tier_scan.by_file(rows, contract), file_keys.by_file(rows, contract)
     return {file: scanned.get(file, {}) | keyed.get(file, {}) for file in scanned | keyed}
 
 

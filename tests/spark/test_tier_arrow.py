@@ -291,7 +291,7 @@ def test_every_number_is_sparks(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def _same(check: Check, found: Measured, expected: Measured) -> bool:
-    """Return if a measure is Spark's. `of_files` notes a part of a key also if it repeats."""
+    """Return if a measure is Spark's. `file_keys` notes a part of a key also if it repeats."""
     noted = not found.note or found.value or found.note == expected.note
     same_type = check.metric not in OF_VALUES or type(found.value) is type(expected.value)
     numbers = Measured(expected.value, expected.rows, Tier.ARROW, note=found.note)

@@ -19,7 +19,7 @@ from lakegate.contract.checks import OF_ROWS, Check, Metric
 from lakegate.contract.columns import Column
 from lakegate.contract.model import Contract
 from spark_jobs.audit.arrow import rules as arrow_rules
-from spark_jobs.audit.keys import arrow_keys, of_files
+from spark_jobs.audit.keys import arrow_keys, file_keys
 from spark_jobs.audit.keys.arrow_keys import Hashes
 from spark_jobs.audit.run import Measured
 from spark_jobs.files.arrow import values as arrow_values
@@ -184,7 +184,7 @@ def _measured(pass_: Pass, check: Check, contract: Contract) -> Measured | None:
 
 
 def _key_measures(pass_: Pass, checks: Sequence[Check]) -> Iterator[tuple[str, Measured]]:
-    """Yield the measures of keys, each counted once, with the notes of `of_files`."""
+    """Yield the measures of keys, each counted once, with the notes of `file_keys`."""
     hashes = pass_.hashes.items()
     counted = {key: counts for key, each in hashes if (counts := arrow_keys.count(each))}
     unique: list[Check] = []
@@ -195,7 +195,7 @@ def _key_measures(pass_: Pass, checks: Sequence[Check]) -> Iterator[tuple[str, M
         if check.metric is Metric.DISTINCT:
             yield check.id, Measured(counts.distinct, pass_.rows, Tier.ARROW)
             continue
-        note = counts.note or of_files.unique_part(check, unique)
+        note = counts.note or file_keys.unique_part(check, unique)
         yield check.id, Measured(counts.excess, pass_.rows, Tier.ARROW, note=note)
         unique += [] if counts.excess else [check]
 

@@ -20,9 +20,9 @@ from lakegate.errors import Permanent
 from spark_jobs.audit import check_sql, control_files, external, main_table, tier_scan
 from spark_jobs.audit.keys import counts as keys
 from spark_jobs.audit.keys import references
+from spark_jobs.audit.keys.file_keys import told_part
 from spark_jobs.audit.keys.key_columns import KeyColumns, Unreadable
 from spark_jobs.audit.keys.known_keys import MOST_OWN, KeyFiles, OwnKeys, Suspects
-from spark_jobs.audit.keys.of_files import told_part
 from spark_jobs.audit.main_table import Condition, FindScans, MainTable
 from spark_jobs.audit.run import Measured, Run
 from spark_jobs.lake.storage import Storage
