@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from lakegate.errors import LakegateError
 
 _NAME = re.compile(r"(?=.{1,20}$)[a-z][a-z0-9]*(-[a-z0-9]+)*")
+# Stage `x` calls its second stack and its second EMR application so.
+_TAKEN = ("-platform", "-shared")
 
 
 @dataclass(frozen=True)
@@ -58,4 +60,7 @@ def checked_name(name: str) -> str:
             f"{name!r} cannot be a stage's name: 1 to 20 of a-z, 0-9 and single -, a letter first"
         )
         raise LakegateError("BAD_STAGE", message)
+    if name.endswith(_TAKEN):
+        message = f"{name!r} cannot be a stage's name: another stage may have parts of that name"
+        raise LakegateError("BAD_STAGE", f"{message}\nchoose one that does not end so")
     return name

@@ -98,6 +98,13 @@ def test_a_stage_has_a_name_that_buckets_can_have(name: str) -> None:
         checked_name(name)
 
 
+@pytest.mark.parametrize("name", ["shop-platform", "shop-shared"])
+def test_no_stage_has_the_name_of_a_part_of_another(name: str) -> None:
+    """Deploying stage `shop-platform` would change the platform's stack of stage `shop`."""
+    with pytest.raises(LakegateError, match="another stage may have parts of that name"):
+        checked_name(name)
+
+
 def test_names_follow_from_the_stage() -> None:
     """All names follow from stage and account."""
     assert checked_name("shop") == "shop"
