@@ -41,7 +41,8 @@ def grid(rows: Iterable[Mapping[str, Any]], alt: str, marked: Collection[str] = 
     Their names have a mark too, as a colour alone tells nothing to some people. A null is
     `(empty)`, in the colour of other values, as it may be what is wrong.
     """
-    shown = pd.DataFrame(harmless(rows)).map(lambda value: "(empty)" if value is None else value)
+    texts = pd.DataFrame(harmless(rows), dtype=object)  # else a null makes integers rounded floats
+    shown = texts.map(lambda value: "(empty)" if value is None else value)
     names = {name: f"✗ {name}" for name in map(visible, marked) if name in shown}
     styled = shown.rename(columns=names).style.set_properties(
         subset=list(names.values()), **{"background-color": _MARKED, "font-weight": "bold"}

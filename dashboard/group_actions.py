@@ -26,7 +26,7 @@ _DONE = {Verb.REPLAY: "Replayed", Verb.PUBLISH: "Approved", Verb.DISCARD: "Disca
 _EFFECTS = {
     Verb.REPLAY: "Each runs again by the contract in force now, on a fresh branch.",
     Verb.PUBLISH: "Rows that could not be read are left out. `lakegate retract ID` takes a file's"
-    " rows back.",
+    " rows back, `lakegate restore TABLE` those that replaced others.",
     Verb.DISCARD: "Their branches are deleted, for good; the landed files stay.",
 }
 Find = Callable[[], Sequence[Ingestion]]

@@ -38,9 +38,9 @@ def _published(one: Ingestion) -> Iterator[str]:
     when = moment(one.times.get("published", ""))
     if one.change:
         added, removed = count(one.audit.rows, "row"), count(one.audit.replaced_rows, "row")
-        yield f"Main has the change since {when}: {added} added, {removed} removed."
+        yield f"Main got the change on {when}: {added} added, {removed} removed."
     else:
-        yield f"Main has its {count(one.audit.rows, 'row')} since {when}."
+        yield f"Main got its {count(one.audit.rows, 'row')} on {when}."
     if many := len(one.audit.warnings):
         yield f"{count(many, 'check')} warned."
 

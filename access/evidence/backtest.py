@@ -33,8 +33,8 @@ class Backtested:
     """A landed file, with its recorded verdict and the one by another contract.
 
     `name` is its key; for a change, what it changed. `report` is the audit report by that contract;
-    `rows_before` and `rows` would be published by the two verdicts. `unjudged` says why the
-    verdicts cannot be compared, "" if they can.
+    `rows_before` and `rows` pass by the two verdicts, whatever people decided. `unjudged` says why
+    the verdicts cannot be compared, "" if they can.
     """
 
     ingestion: str
@@ -52,7 +52,7 @@ class Backtested:
 
     @property
     def rows(self) -> int:
-        """Return how many rows would be published by the other contract."""
+        """Return how many rows would pass by the other contract."""
         return _published(self.report) if self.report and not self.unjudged else 0
 
     @property
@@ -63,7 +63,7 @@ class Backtested:
 
     @property
     def rows_changed(self) -> int:
-        """Return how many rows would be published that were not, or the other way round."""
+        """Return how many rows would pass that did not, or the other way round."""
         return abs(self.rows - self.rows_before) if self.is_changed else 0
 
     @property

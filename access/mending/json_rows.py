@@ -64,7 +64,7 @@ class JsonRows:
         """Return the line that a row is to be: its object, or the text that it was no object of."""
         try:
             found = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise BadCorrection(line, f"it is no JSON: {error}") from error
         if [*found] != [self._whole]:
             return text

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -78,6 +79,7 @@ def table_state(table: Table) -> TableState:
 _BATCH = 10_000
 _ONE_SELECT = "only a single SELECT is allowed"
 _NO_TABLES_OF_OURS = ("information_schema", "pg_catalog")
+_NAME = re.compile(r"[^.@#]+(\.[^.@#]+)+")  # Nessie reads another branch's table after an @ or #
 
 
 class Reader:
@@ -179,6 +181,8 @@ class Reader:
 
     def _load(self, table: str) -> Table:
         try:
+            if not _NAME.fullmatch(table):
+                raise NoSuchIdentifierError(table)
             return self._catalog.load_table(table)
         except (NoSuchTableError, NoSuchNamespaceError, NoSuchIdentifierError) as error:
             there = ", ".join(self._names()) or "none"

@@ -169,7 +169,7 @@ def _why(each: "Backtested") -> str:
     reason = each.report.reason if each.report else None
     if reason:
         return one_line(f"{reason.message} ({reason.code})")
-    return f"{count(each.rows, 'row')} would be published, not {each.rows_before:,}"
+    return f"{count(each.rows, 'row')} would pass, not {each.rows_before:,}"
 
 
 def _counts(backtest: "Backtest") -> Iterator[str]:

@@ -44,7 +44,11 @@ def append(table: Table, id_: int, amount: float) -> None:
 
 
 def test_a_good_branch_is_published_once(gate: Gate) -> None:
-    """Its rows are on main beside a file that came meanwhile, in other files than the writer's."""
+    """Its rows are on main beside a file that came meanwhile, in other files than the writer's.
+
+    A name that no branch can have is that of an unknown one.
+    """
+    assert "UNKNOWN_BRANCH" in run("gate", "no name", code=1)
     table = branched(gate, "good")
     append(table, 3, 3.0)
     name, late = "taken.good", parquet(id=[7], amount=[7.0])

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from itertools import takewhile, zip_longest
 
 from functions.adapters.all import Adapters
-from functions.adapters.nessie import UnknownBranch
 from functions.adapters.s3 import contracts_of
 from functions.model import merge_commit
 from functions.model.commits import MAIN, Commit
@@ -31,11 +30,10 @@ def takeover(
     if branch == MAIN or branch.startswith(_OWN):
         message = f"{branch} is a branch of Lakegate's own\n"
         raise LakegateError("OWN_BRANCH", f"{message}What it audits itself, it publishes itself.")
-    try:
-        head = adapters.catalog.head(branch)
-    except UnknownBranch as error:
+    head = adapters.catalog.references().get(branch)  # Nessie refuses to look up an invalid name
+    if not head:
         remedy = "Commit to a branch off main first; names are case-sensitive."
-        raise LakegateError("UNKNOWN_BRANCH", f"Nessie has no {branch}\n{remedy}") from error
+        raise LakegateError("UNKNOWN_BRANCH", f"Nessie has no {branch or 'such branch'}\n{remedy}")
     line, since = line_and_base(adapters.catalog.changes(head, ""), adapters.catalog.log())
     if not line:
         message = f"{branch} has no commit that main lacks\nNothing is to be done."

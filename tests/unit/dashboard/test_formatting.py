@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from streamlit.testing.v1 import AppTest
 
 from dashboard.formatting import ago, code, harmless, size, tables
 from lakegate.text import count
@@ -55,6 +56,19 @@ def test_rows_of_others_are_harmless() -> None:
     assert row == {"a�b": "␛[2Jc", "n": 7, "null": None}
     assert tables(["a.b", "c\nd"]) == "a.b, c␊d"
     assert tables([]) == "no table"
+
+
+def test_a_null_beside_values_is_shown_and_changes_none() -> None:
+    """A null among texts or integers is `(empty)`, and the integers keep all their digits."""
+
+    def script() -> None:
+        from dashboard.formatting import grid  # AppTest runs this function's source alone
+
+        grid([{"id": 2**53 + 1, "name": None}, {"id": None, "name": "Ann"}], "rows")
+
+    shown = AppTest.from_function(script, default_timeout=600).run().dataframe[0].value
+    cells = {name: [*map(str, column)] for name, column in shown.to_dict("list").items()}
+    assert cells == {"id": ["9007199254740993", "(empty)"], "name": ["(empty)", "Ann"]}
 
 
 def test_numbers_have_separators() -> None:

@@ -33,7 +33,7 @@ def test_a_publication_names_its_rows_and_warnings() -> None:
     good = made.land("shop/orders/a.csv", script=passed)
     odd = made.land("shop/orders/b.csv", script=warned)
     made.settle()
-    assert verdict(made.ingestion(good)).startswith("Main has its 3 rows since 1 Mar 2026, ")
+    assert verdict(made.ingestion(good)).startswith("Main got its 3 rows on 1 Mar 2026, ")
     assert verdict(made.ingestion(odd)).endswith("1 check warned.")
     assert overruled(made.ingestion(good)) == ""
 
@@ -48,7 +48,7 @@ def test_who_overruled_the_audit_and_why_stays_visible() -> None:
     said = overruled(made.ingestion(bad))
     assert said.startswith("Published anyway by Ann although id.required failed, ")
     assert said.endswith(": they are test rows")
-    assert verdict(made.ingestion(bad)).startswith("Main has its 3 rows since ")
+    assert verdict(made.ingestion(bad)).startswith("Main got its 3 rows on ")
 
 
 def test_nothing_is_left_to_do_after_a_discard() -> None:

@@ -200,6 +200,7 @@ def test_a_wrong_correction_names_file_and_line(
     [
         b'{"_reason": "no id", "_line": 1, "id": 1}\n',
         b'{"_line": 1, "_reason": "no id", "id": }\n',
+        b'{"_line": 1, "_reason": "no id", "id": ' + b"[" * 9_999 + b"]" * 9_999 + b"}\n",
         b'{"_line": 1, "_reason": "no id", "_text": "a\\nb"}\n',
         b'{"_line": 2, "_reason": "no id", "id": 1}\n',
         b"id\n",

@@ -52,7 +52,7 @@ def test_changes_are_shown_with_their_checks(capsys: pytest.CaptureFixture[str])
     command.show(Backtest(TABLE, (WORSE, BETTER, SAME, LOST)))
     said = " ".join(capsys.readouterr().out.split())
     assert "worse.csv passed → rejected 1,000 id.required 1 of 2 checks failed" in said
-    assert "better.csv rejected → passed 1,000 1,000 rows would be published, not 0" in said
+    assert "better.csv rejected → passed 1,000 1,000 rows would pass, not 0" in said
     assert (
         "shop.orders: 4 files, 1 passed → rejected (1,000 rows), 1 rejected → passed (1,000 rows),"
         f" 1 unchanged, 1 not judged not judged, {GONE}: lost.csv"
