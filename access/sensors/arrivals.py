@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from functions.adapters.ledger.ledger import Ledger
 from functions.adapters.ledger.reads import UnknownIngestion
-from functions.adapters.nessie import Catalog
-from functions.model.commits import Commit
+from functions.adapters.nessie import Catalog, UnknownBranch
+from functions.model.commits import Commit, line_and_base
 from functions.model.ingestion import Ingestion, State
 from functions.model.ingestion_summary import status_text
 from functions.model.merge_commit import published, tables
-from lakegate.errors import Permanent
+from lakegate.errors import LakegateError, Permanent
 from lakegate.job.landing import ID_PART, LandedObject
 
 
@@ -65,16 +65,21 @@ def is_published(ingestion: Ingestion | None, *, patient: bool) -> bool:
 def gained(catalog: Catalog, table: str, since: str) -> tuple[list[Arrival], str]:
     """Return the files that a table gained after main's commit `since`, and main's newest commit.
 
-    The earliest comes first. Without `since` there is no file: the wait begins now. Compactions and
-    what other programs wrote are no files.
+    The earliest comes first. Without `since` there is no file: the wait begins now. Where main was
+    put back behind `since`, it goes on from the newest commit that main still has. Compactions and
+    what other programs wrote are no files. Raises LakegateError CURSOR_UNKNOWN.
     """
-    fresh, newest = [], ""
-    for commit in catalog.log():
-        newest = newest or commit.hash
-        if commit.hash == since or not since:
-            break
-        fresh.append(commit)
-    return [each for commit in reversed(fresh) for each in _arrivals(commit, table)], newest
+    if not since:
+        newest = next(catalog.log(), None)
+        return [], newest.hash if newest else ""
+    try:
+        fresh, base = line_and_base(catalog.log(), catalog.changes(since, table))
+    except UnknownBranch as error:
+        message = f"Nessie has no commit {since}, where the last look ended: it was restored"
+        advice = f"Set the sensor's cursor to the commit of `lakegate log {table}` to go on from."
+        raise LakegateError("CURSOR_UNKNOWN", f"{message}\n{advice}") from error
+    arrived = [each for commit in reversed(fresh) for each in _arrivals(commit, table)]
+    return arrived, fresh[0].hash if fresh else base
 
 
 def _arrivals(commit: Commit, table: str) -> Iterator[Arrival]:

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from itertools import zip_longest
+from typing import Any, TypeVar
 
 from lakegate import times
 from lakegate.errors import LakegateError
@@ -107,6 +108,30 @@ class Change:
             metadata=written[-1] if written else "",
             is_merge=len(meta.get("parentCommitHashes", [])) > 1,
         )
+
+
+_C = TypeVar("_C", Commit, Change)
+
+
+def line_and_base(newer: Iterable[_C], older: Iterable[Commit | Change]) -> tuple[list[_C], str]:
+    """Return the commits of a log, newest first, that another log lacks, and where they begin.
+
+    That is the newest commit that both have, "" if they have none. Both are read side by side: so
+    neither is read much farther back than that commit.
+    """
+    line: list[_C] = []
+    places: dict[str, int] = {}
+    seen = set[str]()
+    for own, other in zip_longest(newer, older):
+        if own:
+            places[own.hash] = len(line)
+            line.append(own)
+        if other:
+            seen.add(other.hash)
+        for both in (own.hash if own else "", other.hash if other else ""):
+            if both in places and both in seen:
+                return line[: places[both]], both
+    return line, ""
 
 
 def changed(entry: dict[str, Any]) -> frozenset[str]:

@@ -13,7 +13,7 @@ from pyiceberg.table import Table
 
 from functions.adapters.iceberg.file_io import CLIENT
 from functions.adapters.nessie import Catalog
-from functions.operations.decisions.takeover import line_and_base
+from functions.model.commits import line_and_base
 from infra.local.settings import LAKE_BUCKET
 from lakegate.audit.report import AuditReport, Verdict
 from lakegate.job.change import Effect, Takeover

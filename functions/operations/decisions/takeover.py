@@ -1,13 +1,11 @@
 """Have main get what another writer committed on a branch: find it, and ask for that."""
 
-from collections.abc import Iterable
-from itertools import takewhile, zip_longest
+from itertools import takewhile
 
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import contracts_of
 from functions.model import merge_commit
-from functions.model.commits import MAIN, Commit
-from functions.model.commits import Change as BranchCommit
+from functions.model.commits import MAIN, line_and_base
 from functions.model.ingestion import Ingestion
 from functions.pipeline.outcome.takeovers import require_takeable
 from functions.pipeline.start.intake import ask
@@ -53,29 +51,6 @@ def gate(adapters: Adapters, wanted: Change) -> Ingestion:
     """
     require_takeable(adapters, wanted, ingestion_id(wanted.landed(adapters.lake.bucket)))
     return ask(adapters, wanted)
-
-
-def line_and_base(
-    branch: Iterable[BranchCommit], main: Iterable[Commit]
-) -> tuple[list[BranchCommit], str]:
-    """Return the commits of a log, newest first, that come after main's log, and where they begin.
-
-    That is the newest commit that both have, "" if they have none. Both are read side by side: so
-    neither is read much farther back than that commit.
-    """
-    line: list[BranchCommit] = []
-    places: dict[str, int] = {}
-    seen = set[str]()
-    for own, other in zip_longest(branch, main):
-        if own:
-            places[own.hash] = len(line)
-            line.append(own)
-        if other:
-            seen.add(other.hash)
-        for both in (own.hash if own else "", other.hash if other else ""):
-            if both in places and both in seen:
-                return line[: places[both]], both
-    return line, ""
 
 
 def _require_no_ingestion(adapters: Adapters, branch: str, line: set[str], since: str) -> None:

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from functions.model import merge_commit
 from functions.model.commits import Change as BranchCommit
-from functions.model.commits import Commit
+from functions.model.commits import Commit, line_and_base
 from functions.model.ingestion import Ingestion, State
 from functions.notifications.failure_text import failure_advice
 from functions.operations.decisions.failed import publish_anyway, replay
-from functions.operations.decisions.takeover import gate, line_and_base, takeover
+from functions.operations.decisions.takeover import gate, takeover
 from functions.operations.reconcile.compare import reconciled
 from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.pipeline.start.intake import ask

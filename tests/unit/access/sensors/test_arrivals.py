@@ -4,6 +4,7 @@ import pytest
 
 from access.sensors.arrivals import NotPublished, gained, is_published, known, landed
 from functions.operations.decisions.failed import discard, publish_anyway
+from lakegate.errors import LakegateError
 from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.job import rejected
 
@@ -73,6 +74,32 @@ def test_main_is_read_from_where_the_last_look_ended(deployment: Deployment) -> 
     assert all(each.rows > 0 for each in found)
     assert gained(catalog, "shop.returns", began) == ([], newest)
     assert gained(catalog, TABLE, newest) == ([], newest)
+
+
+def test_a_main_that_was_put_back_starts_nothing_of_before(deployment: Deployment) -> None:
+    """The look goes on from the newest commit that main still has."""
+    catalog = deployment.adapters.catalog
+    deployment.land(KEY)
+    deployment.settle()
+    _, kept = gained(catalog, TABLE, "")
+    deployment.land("shop/orders/lost.parquet", b"lost")
+    deployment.settle()
+    _, lost = gained(catalog, TABLE, kept)
+    catalog.reset("main", kept)  # type: ignore[attr-defined]
+    assert gained(catalog, TABLE, lost) == ([], kept)
+    deployment.land("shop/orders/new.parquet", b"new")
+    deployment.settle()
+    found, _ = gained(catalog, TABLE, lost)
+    assert [each.object[-11:] for each in found] == ["new.parquet"]
+
+
+def test_a_commit_that_nessie_never_had_is_an_error(deployment: Deployment) -> None:
+    """Nobody can say what came after it, so a person chooses where to go on."""
+    deployment.land(KEY)
+    deployment.settle()
+    with pytest.raises(LakegateError, match=r"(?s)no commit f+, .*lakegate log") as error:
+        gained(deployment.adapters.catalog, TABLE, "f" * 64)
+    assert error.value.code == "CURSOR_UNKNOWN"
 
 
 def test_a_batch_counts_for_its_tables(deployment: Deployment) -> None:
