@@ -18,10 +18,12 @@ from functions.adapters.iceberg.file_io import CLIENT, S3FileIO
 from functions.model.messages.refresh import Refresh, taken
 from lakegate.errors import Permanent, Transient
 from lakegate.refusals import unavailable
+from lakegate.text import one_line
 
 POSITION, TABLE = "lakegate.position", "lakegate.table"
 _METADATA, _PREVIOUS = "metadata_location", "previous_metadata_location"
 _REFUSED = ("InvalidInputException", "ValidationException", "ResourceNumberLimitExceededException")
+_LONGEST_COMMENT = 255  # bytes, on one line (AWS Glue, "Column structure")
 _KEPT = ("Description", "Owner", "Retention")  # owners may have set these
 _IO = f"{S3FileIO.__module__}.{S3FileIO.__qualname__}"
 
@@ -68,6 +70,9 @@ class Glue:
         io = {"py-io-impl": _IO, CLIENT: self._s3}
         given: Any = catalog
         GlueCatalog("glue", client=given, **io).register_table((database, name), refresh.metadata)
+        for column in catalog.input["StorageDescriptor"]["Columns"]:
+            if about := column.get("Comment"):
+                column["Comment"] = _fitting(about)
         own = {POSITION: str(refresh.position), TABLE: refresh.table}
         return {**catalog.input, "Parameters": {**catalog.input["Parameters"], **own}}
 
@@ -104,6 +109,11 @@ class _Registering:
     def get_table(self, *, DatabaseName: str, Name: str) -> dict[str, Any]:  # noqa: N803
         """Return it, as pyiceberg reads it again."""
         return {"Table": {**self.input, "DatabaseName": DatabaseName, "Name": Name}}
+
+
+def _fitting(comment: str) -> str:
+    line = one_line(" ".join(comment.split()))
+    return line.encode()[:_LONGEST_COMMENT].decode(errors="ignore")
 
 
 def _position(there: Mapping[str, Any], table: str) -> int:

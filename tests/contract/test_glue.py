@@ -101,6 +101,15 @@ def test_a_newer_publish_moves_it(catalog: Catalog) -> None:
     assert table["VersionId"] != before
 
 
+def test_a_long_description_keeps_no_table_from_glue(catalog: Catalog) -> None:
+    """Glue takes comments of one line and at most 255 bytes: a longer description is cut."""
+    about = "The customer's name,\n  as it was typed.\n" + "ü" * 255
+    catalog.glue.refresh(catalog.refresh(3, NestedField(1, "name", StringType(), doc=about)))
+    (column,) = catalog.table()["StorageDescriptor"]["Columns"]
+    assert column["Comment"].startswith("The customer's name, as it was typed. üü")
+    assert 250 < len(column["Comment"].encode()) <= 255
+
+
 def test_no_table_is_brought_where_another_one_is(catalog: Catalog) -> None:
     """Glue's names are lower case: of two tables that differ in case the second is refused."""
     catalog.glue.refresh(replace(catalog.refresh(3), table="shop.Orders"))
