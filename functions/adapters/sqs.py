@@ -24,6 +24,8 @@ if TYPE_CHECKING:  # on_action must start fast
 # Messages of one request (Amazon SQS, "SendMessageBatch"). Together they may have 256 KiB; one has
 # 25 KB at most, as a reason is cut.
 _MOST_AT_ONCE = 10
+# Of the characters that JSON has unescaped, SQS refuses these (Amazon SQS, "SendMessage").
+_REFUSED = str.maketrans({"\ufffe": r"\ufffe", "\uffff": r"\uffff"})
 _TEXTS = tuple(f.name for f in fields(Alert) if f.type is str)
 
 
@@ -40,7 +42,7 @@ class Queue:
         """Send a body; `called` names the queue in errors. `ids` of FIFO queues have any length."""
         short = {name: _digest(text) for name, text in ids.items()}
         with translated(called or self.name):
-            self._client.send_message(QueueUrl=self._url, MessageBody=body, **short)
+            self._client.send_message(QueueUrl=self._url, MessageBody=_accepted(body), **short)
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,8 @@ class AnnouncementQueue(Queue):
         """
         said = iter(announcements)
         while some := list(islice(said, _MOST_AT_ONCE)):
-            entries = [{"Id": str(n), "MessageBody": each.text()} for n, each in enumerate(some)]
+            bodies = enumerate(_accepted(each.text()) for each in some)
+            entries = [{"Id": str(n), "MessageBody": body} for n, body in bodies]
             with translated("announcements"):
                 answer = self._client.send_message_batch(QueueUrl=self._url, Entries=entries)
             if failed := answer.get("Failed"):
@@ -200,6 +203,11 @@ class WorkQueue(Backlog):
     def send(self, message: JobSpec | Turn) -> None:
         """Queue an attempt's job spec, or a turn of them. Raises Transient QUEUE_UNAVAILABLE."""
         self._send(message.to_argument(), "work")
+
+
+def _accepted(body: str) -> str:
+    """Return an equal JSON text that SQS accepts."""
+    return body.translate(_REFUSED)
 
 
 def _digest(text: str) -> str:

@@ -159,6 +159,15 @@ def test_an_alert_that_is_sent_again_is_queued_once(alerts: Alerts) -> None:
     assert alerts.received() == [("", first), ("", second)]
 
 
+def test_no_text_of_a_file_keeps_an_alert_back(sqs: Any) -> None:
+    """Of Unicode SQS refuses U+FFFE and U+FFFF, which a garbled file may have: they go escaped."""
+    url, alert = fifo(sqs), Alert("found \ufffe and \uffff", (), "id 1")
+    AlertQueue(sqs, url).post("", alert)
+    (message,) = sqs.receive_message(QueueUrl=url)["Messages"]
+    assert not {"\ufffe", "\uffff"} & {*message["Body"]}
+    assert seen(message["Body"]) == ("", alert)
+
+
 def test_failures_wait_for_no_warning(sqs: Any) -> None:
     """A channel's warnings have a separate group."""
     url = fifo(sqs)
