@@ -98,7 +98,7 @@ class CsvRows:
         def remembered() -> Iterator[str]:
             for _, line in unmarked(lines):
                 taken.append(line)
-                yield line
+                yield self._last_escapes.sub(".", line)
 
         reader = csv_reader(remembered(), self.contract.options, self.limits.longest_line)
         try:
@@ -139,6 +139,12 @@ class CsvRows:
     @property
     def _has_header(self) -> bool:
         return self.contract.options["header"] == "true"
+
+    @cached_property
+    def _last_escapes(self) -> re.Pattern[str]:
+        """Match what is no escape outside of quotes, but by which Python's reader joins lines."""
+        quote, escape = self.contract.options["quote"], self.contract.options["escape"]
+        return re.compile("(?!)" if quote == escape else rf"{re.escape(escape)}+(?=[\r\n]*\Z)")
 
     @cached_property
     def _first_two(self) -> re.Pattern[str]:

@@ -100,6 +100,16 @@ def test_a_file_without_a_header_gets_the_contracts(rejected: Callable[..., Reje
     assert mended == b"1,a\n2,b\n"
 
 
+def test_an_escape_at_the_end_of_a_line_joins_no_rows(rejected: Callable[..., Rejected]) -> None:
+    """Outside of quotes the escape is a character like any other, as it is to the job."""
+    body = b"id,name\n,C:\\\n,b\n"
+    file = rejected(body, {2: "no id", 3: "no id"}, settings=options(escape="\\"))
+    _, out = file.write()
+    done, mended = file.mend(out.replace(b",,", b",7,"))
+    assert (done.replaced, done.left) == (2, 0)
+    assert mended == body.replace(b"\n,", b"\n7,")
+
+
 def test_tsv_is_written_as_tsv(rejected: Callable[..., Rejected]) -> None:
     """A TSV file's broken rows have tabs between their cells."""
     how = "- {property: format, value: tsv}"
