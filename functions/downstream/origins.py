@@ -5,6 +5,9 @@ from collections.abc import Iterator
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.sql import tokens
 
+# Literals and functions of Spark that look like names.
+_NO_NAMES = ("NULL", "TRUE", "FALSE", "CURRENT_DATE", "CURRENT_TIMESTAMP", "CURRENT_USER")
+
 
 def origins(contract: Contract) -> dict[str, str]:
     """Return the file's column with the values of each of the table's columns, as they are.
@@ -37,8 +40,7 @@ def _selected(sql: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_name(word: str) -> bool:
-    is_literal = word.upper() in ("NULL", "TRUE", "FALSE")
-    return word.startswith("`") or (word.isidentifier() and not is_literal)
+    return word.startswith("`") or (word.isidentifier() and word.upper() not in _NO_NAMES)
 
 
 def _items(words: list[str]) -> Iterator[list[str]]:

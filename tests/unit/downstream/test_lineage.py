@@ -131,6 +131,7 @@ def test_what_is_unknown_is_left_out() -> None:
         ),
         ("SELECT coalesce(a, b) AS id, carrier FROM file", {"carrier": "carrier"}),
         ("SELECT NULL AS id, 7 AS carrier FROM file", {}),
+        ("SELECT current_date AS id, Current_User carrier FROM file", {}),
         ("SELECT id, other FROM file", {"id": "id"}),
         ("SELECT a.id, b.carrier FROM file a JOIN file b", {}),
         ("SELECT id, carrier FROM (SELECT x AS id, carrier FROM file)", {}),
