@@ -145,9 +145,10 @@ def _due(adapters: Adapters, overdue: Mapping[str, str]) -> dict[str, str]:
 
 
 def overdue_words(overdue: Mapping[str, str], due: Mapping[str, str]) -> list[str]:
-    """Return for each overdue table when its last file came, and when the next one was due."""
+    """Return for each overdue table since when no file came, and when one was due."""
     return [
-        f"{table}: last file {moment(since)}, due {moment(due.get(table, '')) or 'by no contract'}"
+        f"{table}: no file since {moment(since)}, "
+        f"due {moment(due.get(table, '')) or 'by no contract'}"
         for table, since in overdue.items()
     ]
 

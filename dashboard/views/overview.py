@@ -13,7 +13,7 @@ from dashboard.overview import Outcome, Overview, Window, bounds, overview
 from dashboard.serve.session import Opened
 from dashboard.views.inbox import EVERY_TABLE
 from functions.adapters.all import Adapters
-from lakegate.times import duration
+from lakegate.times import duration, moment
 
 # Failures lie at the base of a bar, where small numbers are visible and comparable.
 _COLOURS = {
@@ -152,8 +152,8 @@ def _overdue(adapters: Adapters, wanted: str, now: str) -> None:
     """Show the tables whose next file is overdue by their contracts."""
     for table, since in adapters.ledger.freshness().since().items():
         if wanted in (EVERY_TABLE, table):
-            words = f"**Overdue**: {code(table)} got its last file {ago(since, now)}."
-            st.markdown(f":material/hourglass_disabled: {words}")
+            words = f"{code(table)} got no file since {moment(since)}, {ago(since, now)}."
+            st.markdown(f":material/hourglass_disabled: **Overdue**: {words}")
 
 
 def _pictures(figures: Overview, span: Span) -> None:

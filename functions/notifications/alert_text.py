@@ -149,8 +149,8 @@ def warned(ingestion: Ingestion, report: AuditReport | None, page_url: str = "")
 
 
 def missing(contract: "Contract", since: str) -> Alert:
-    """Return the notice that the next file of a table is overdue; the last one came at `since`."""
-    title = f"Overdue: {contract.table}, last file {moment(since)}{_due(contract, since)}"
+    """Return the notice that the next file of a table is overdue: none came since `since`."""
+    title = f"Overdue: {contract.table}, no file since {moment(since)}{_due(contract, since)}"
     advice = (
         f"Ask who sends the files under {code(contract.landing_prefix)}. If one has landed since, "
         "`lakegate runs` says why it is not on main."
@@ -164,7 +164,7 @@ def _due(contract: "Contract", since: str) -> str:
 
 def arrived(contract: "Contract", at: str) -> Alert:
     """Return the notice that a table got the file that was overdue."""
-    title = f"Came: {contract.table} got a file again"
+    title = f"Came: {contract.table} got a file"
     told = f"It is on main since {at}."
     return _table_alert(contract, title, told, f"{contract.table} came {at}")
 

@@ -341,9 +341,9 @@ def test_errors_are_sentences(error: Exception, words: str) -> None:
 
 
 def test_overdue_tables_are_shown(deployment: Deployment) -> None:
-    """The overview names each table whose next file is overdue, and when it got the last one."""
+    """The overview names each table whose next file is overdue, and since when it got none."""
     last = {TABLE: "2026-03-01T00:00:00.000+00:00", OTHER_TABLE: deployment.clock.now()}
     deployment.ledger.save_freshness(Freshness("2026-03-01", last, (TABLE,)))
     shown = everything(seen(overview_page.show, deployment))
-    assert f"**Overdue**: `{TABLE}` got its last file" in shown
-    assert f"`{OTHER_TABLE}` got its last file" not in shown
+    assert f"**Overdue**: `{TABLE}` got no file since 1 Mar 2026, 00:00:00 UTC, " in shown
+    assert f"`{OTHER_TABLE}` got" not in shown

@@ -93,8 +93,8 @@ def test_an_overdue_table_is_told_with_the_time_when_its_file_was_due(
     deployment.ledger.save_freshness(Freshness("2027", {TABLE: last, "a.b": last}, (TABLE, "a.b")))
     found = counts(deployment.adapters)
     assert overdue_words(found["overdue"], found["due"]) == [
-        f"{TABLE}: last file 1 Mar 2026, 14:28:00 UTC, due 27 Feb 2036, 14:28:00 UTC",
-        "a.b: last file 1 Mar 2026, 14:28:00 UTC, due by no contract",
+        f"{TABLE}: no file since 1 Mar 2026, 14:28:00 UTC, due 27 Feb 2036, 14:28:00 UTC",
+        "a.b: no file since 1 Mar 2026, 14:28:00 UTC, due by no contract",
     ]
 
 
