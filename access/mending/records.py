@@ -69,24 +69,19 @@ class Text:
     def of(cls, file: Path, encoding: str) -> "Text":
         """Return how a file is text in an encoding of contracts."""
         with file.open("rb") as stream:
-            head = stream.read(2)
+            gzipped = is_gzip(stream.read(2))
         if encoding == "UTF-8":
-            return cls("utf-8", "surrogateescape", is_gzip(head))
+            return cls("utf-8", "surrogateescape", gzipped)
         if encoding == "UTF-16":  # the mark stays a character, so that it is kept as it is
-            encoding = "utf-16-be" if head == _BIG_ENDIAN else "utf-16-le"
-        return cls(encoding, "strict", is_gzip(head))
+            with _unpacked(file) as text:
+                encoding = "utf-16-be" if text.read(2) == _BIG_ENDIAN else "utf-16-le"
+        return cls(encoding, "strict", gzipped)
 
     @contextmanager
     def read(self, file: Path) -> Iterator[TextIO]:
         """Open a file's text, with its line ends as they are, packed or not."""
-        with ExitStack() as opened:
-            stream: BinaryIO = opened.enter_context(file.open("rb"))
-            if is_gzip(stream.read(2)):
-                stream.seek(0)
-                stream = cast(BinaryIO, opened.enter_context(gzip.open(stream)))
-            else:
-                stream.seek(0)
-            yield opened.enter_context(self._wrapped(stream))
+        with _unpacked(file) as stream, self._wrapped(stream) as text:
+            yield text
 
     def write(self, stream: BinaryIO, texts: Iterable[str], *, plain: bool = False) -> None:
         """Write text to a stream, packed as the landed file is unless it is to be `plain`."""
@@ -105,6 +100,16 @@ class Text:
 
     def _wrapped(self, stream: BinaryIO) -> TextIOWrapper:
         return TextIOWrapper(stream, self.codec, self.errors, newline="")
+
+
+@contextmanager
+def _unpacked(file: Path) -> Iterator[BinaryIO]:
+    """Open a file's bytes, packed or not."""
+    with ExitStack() as opened:
+        stream: BinaryIO = opened.enter_context(file.open("rb"))
+        packed = is_gzip(stream.read(2))
+        stream.seek(0)
+        yield cast(BinaryIO, opened.enter_context(gzip.open(stream))) if packed else stream
 
 
 def unmarked(lines: Iterable[str]) -> Iterator[tuple[str, str]]:

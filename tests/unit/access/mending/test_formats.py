@@ -81,6 +81,14 @@ def test_wide_text_with_its_mark_is_kept(rejected: Callable[..., Rejected], enco
     assert mended == "\ufeffid,name\n7,Ü\n".encode(codec)
 
 
+def test_a_packed_file_is_of_the_byte_order_within_it(rejected: Callable[..., Rejected]) -> None:
+    """A gzip file in UTF-16 has its mark in what is packed."""
+    how = {"settings": options(encoding="UTF-16"), "unit": "row", "key": "shop/orders/a.csv.gz"}
+    file = rejected(gzip.compress("\ufeffid,name\n,Ü\n".encode("utf-16-be")), {1: "empty"}, **how)
+    _, out = file.write()
+    assert out.decode("utf-16") == '_row,_reason,id,name\n1,"empty",,Ü\n'
+
+
 def test_rows_with_line_ends_are_counted_as_rows(rejected: Callable[..., Rejected]) -> None:
     """Where rows hold line ends, their numbers count rows without the header and blank lines."""
     body = b'\xef\xbb\xbfid,name\n1,"a\nb"\n\n,"c\nd"\n3,e\n'
