@@ -210,8 +210,7 @@ class Gate:
 
         The whole table is audited first. Raises LakegateError where main has no such state of it.
         """
-        at = times.text(to) if isinstance(to, datetime) else to
-        wanted = restore.undo(self.adapters, table, at)
+        wanted = restore.undo(self.adapters, table, _state_at(to))
         return Ingestion.of(restore.restore(self.adapters, wanted, by, reason))
 
     def gate(self, branch: str, *, table: str = "", by: str, reason: str = "") -> Ingestion:
@@ -304,6 +303,18 @@ def _log_as_a_library() -> None:
     for handler in logger.handlers:
         if isinstance(handler, logging.StreamHandler):
             handler.setStream(sys.stderr)
+
+
+def _state_at(to: str | datetime) -> str:
+    """Return a commit as it is given, and a time as `times.text` writes it."""
+    if isinstance(to, str) and restore.is_commit(to):
+        return to
+    try:
+        return times.text(datetime.fromisoformat(to) if isinstance(to, str) else to)
+    except ValueError as error:
+        message = f"{to!r} is no commit of main and no time"
+        remedy = "Give 8 characters of a commit's hash at least, or a time: 2026-11-02T10:00."
+        raise LakegateError("NOT_ON_MAIN", f"{message}\n{remedy}") from error
 
 
 def _id(which: Which) -> str:

@@ -218,6 +218,18 @@ def test_tables_are_changed_and_get_their_rows_back() -> None:
         gate.restore("shop.orders", datetime(2000, 1, 1, tzinfo=UTC), by="Ann", reason="too much")
 
 
+def test_a_time_in_text_is_a_time() -> None:
+    """A restoration goes by the zone of a time that is given as text, and refuses other words."""
+    deployment = Deployment()
+    gate = gate_of(deployment)
+    ended(deployment, passed)
+    for time in ("2026-03-01T13:30+02:00", "2026-03-01 13:30+02:00"):
+        with pytest.raises(LakegateError, match="its log begins later"):
+            gate.restore("shop.orders", time, by="Ann", reason="too much")
+    with pytest.raises(LakegateError, match="'2h' is no commit of main and no time"):
+        gate.restore("shop.orders", "2h", by="Ann", reason="too much")
+
+
 def test_another_writers_branch_is_taken_over() -> None:
     """The request's ingestion is returned, and the same commits are the same one."""
     deployment = Deployment()
