@@ -63,7 +63,7 @@ def failure_advice(ingestion: Ingestion) -> str:
 
 def how_to_look(ingestion: Ingestion) -> list[Block]:
     """Return the command that no button replaces: which rows break the contract."""
-    if not _is_publishable(ingestion):
+    if ingestion.state is not State.REJECTED or not ingestion.audited_hash:
         return []
     return [section(f"{code(f'lakegate inspect {ingestion.id}')} shows the rows that break it.")]
 
@@ -79,4 +79,4 @@ def failure_commands(ingestion: Ingestion) -> tuple[str, ...]:
 
 def _is_publishable(ingestion: Ingestion) -> bool:
     """Return whether an audit judged rows that are on its branch."""
-    return ingestion.state is State.REJECTED and bool(ingestion.audited_hash)
+    return ingestion.state is State.REJECTED and ingestion.has_audited_rows

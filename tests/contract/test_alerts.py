@@ -228,8 +228,9 @@ def test_a_thread_of_several_has_buttons_for_all(local_slack: LocalSlack) -> Non
     local_slack.notify(failed("a"), has_buttons=True)
     assert not for_all(local_slack)
     local_slack.notify(failed("b"), has_buttons=True)
-    replay, discard = for_all(local_slack)
+    replay, publish, discard = for_all(local_slack)
     assert replay.startswith("Replay all …")
+    assert publish.startswith("Publish all …")
     assert discard.startswith("Discard all …")
     assert ingestion("a").id in replay
     assert "--cause" not in str(local_slack.posted()[0][1].blocks)

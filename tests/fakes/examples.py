@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from functions.model.audit_outcome import AuditOutcome
 from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import Ingestion, State
 from lakegate.audit.diagnosis import Rename, WrongColumns
@@ -19,6 +20,7 @@ INGESTION = Ingestion(
     branch=BRANCH,
     base_hash="b" * 64,
     audited_hash="f" * 64,
+    audit=AuditOutcome(rows=842),
     reason=WHY,
 )
 FAILED = CheckResult(

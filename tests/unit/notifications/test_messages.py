@@ -61,6 +61,14 @@ def test_an_alert_says_what_to_do_first() -> None:
     assert texts(message)[-1] == f"`lakegate inspect {'a' * 32}` shows the rows that break it."
 
 
+def test_an_alert_offers_no_publishing_of_a_file_without_rows() -> None:
+    """Nothing of an empty file could be published: neither advice nor a command says otherwise."""
+    empty = replace(INGESTION, audit=replace(INGESTION.audit, rows=0))
+    message = alert(empty, REPORT)
+    assert "publish it anyway" not in shown(message)
+    assert not any("lakegate publish" in each for each in message.commands)
+
+
 def test_commands_stand_where_nobody_may_press_buttons() -> None:
     """Commands that do what buttons do are shown only without buttons."""
     message = alert(INGESTION, REPORT)
