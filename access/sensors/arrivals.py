@@ -10,6 +10,7 @@ from functions.model.commits import Commit, line_and_base
 from functions.model.ingestion import Ingestion, State
 from functions.model.ingestion_summary import status_text
 from functions.model.merge_commit import published, tables
+from functions.pipeline.outcome.versions import is_newer
 from lakegate.errors import LakegateError, Permanent
 from lakegate.job.landing import ID_PART, LandedObject
 
@@ -34,8 +35,10 @@ class Arrival:
 
 def landed(ledger: Ledger, bucket: str, key: str) -> Ingestion | None:
     """Return the ingestion of the newest version under a key; None before anything landed."""
-    versions = ledger.versions(LandedObject(bucket, key, "", "", 0))
-    return max(versions, key=lambda each: each.landed.landed_at, default=None)
+    found = None
+    for each in ledger.versions(LandedObject(bucket, key, "", "", 0)):
+        found = each if found is None or is_newer(each, found) else found
+    return found
 
 
 def known(ledger: Ledger, ingestion: str) -> Ingestion | None:

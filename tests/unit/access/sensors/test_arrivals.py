@@ -3,8 +3,10 @@
 import pytest
 
 from access.sensors.arrivals import NotPublished, gained, is_published, known, landed
+from functions.model.ingestion import Ingestion
 from functions.operations.decisions.failed import discard, publish_anyway
 from lakegate.errors import LakegateError
+from lakegate.job.landing import LandedObject, ingestion_id
 from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.job import rejected
 
@@ -30,6 +32,20 @@ def test_the_newest_version_of_a_key_counts(deployment: Deployment) -> None:
     assert is_published(found, patient=False)
     assert known(ledger, found.id) == found
     assert known(ledger, "0" * 32) is None
+
+
+@pytest.mark.parametrize("order", ["2F 30", "30 2F"])
+def test_of_two_versions_within_a_second_s3_knows_the_newer(
+    deployment: Deployment, order: str
+) -> None:
+    """Times of events may be whole seconds: S3's sequencers decide then, as everywhere else."""
+    ledger, at = deployment.adapters.ledger, "2026-03-01T12:00:00.000+00:00"
+    for sequencer in order.split():
+        version = LandedObject("landing", KEY, f"v{sequencer}", sequencer, 1, sequencer, at)
+        ledger.begin(Ingestion(id=ingestion_id(version), landed=version).step("landed", at))
+    found = landed(ledger, "landing", KEY)
+    assert found
+    assert found.landed.sequencer == "30"
 
 
 def test_a_rejected_file_fails_the_wait_or_is_waited_for(deployment: Deployment) -> None:
