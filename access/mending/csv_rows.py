@@ -20,7 +20,7 @@ from access.mending.records import (
 from lakegate.audit.broken_rows import BrokenRows
 from lakegate.contract.model import Contract
 from lakegate.limits import Limits
-from spark_jobs.files.text.csv_rows import csv_reader, quoted_cell
+from spark_jobs.files.text.csv_rows import apart, csv_reader, quoted_cell
 
 
 @dataclass(frozen=True)
@@ -98,9 +98,10 @@ class CsvRows:
         def remembered() -> Iterator[str]:
             for _, line in unmarked(lines):
                 taken.append(line)
-                yield self._last_escapes.sub(".", line)
+                yield line
 
-        reader = csv_reader(remembered(), self.contract.options, self.limits.longest_line)
+        options = self.contract.options
+        reader = csv_reader(apart(remembered(), options), options, self.limits.longest_line)
         try:
             for cells in reader:
                 yield "".join(taken), cells
@@ -139,12 +140,6 @@ class CsvRows:
     @property
     def _has_header(self) -> bool:
         return self.contract.options["header"] == "true"
-
-    @cached_property
-    def _last_escapes(self) -> re.Pattern[str]:
-        """Match what is no escape outside of quotes, but by which Python's reader joins lines."""
-        quote, escape = self.contract.options["quote"], self.contract.options["escape"]
-        return re.compile("(?!)" if quote == escape else rf"{re.escape(escape)}+(?=[\r\n]*\Z)")
 
     @cached_property
     def _first_two(self) -> re.Pattern[str]:

@@ -70,12 +70,12 @@ class Text:
         """Return how a file is text in an encoding of contracts."""
         with file.open("rb") as stream:
             gzipped = is_gzip(stream.read(2))
-        if encoding == "UTF-8":
-            return cls("utf-8", "surrogateescape", gzipped)
+        # Each keeps what is no text: bytes of UTF-8, halves of characters of UTF-16.
+        errors = "surrogateescape" if encoding == "UTF-8" else "surrogatepass"
         if encoding == "UTF-16":  # the mark stays a character, so that it is kept as it is
             with _unpacked(file) as text:
                 encoding = "utf-16-be" if text.read(2) == _BIG_ENDIAN else "utf-16-le"
-        return cls(encoding, "strict", gzipped)
+        return cls(encoding, errors, gzipped)
 
     @contextmanager
     def read(self, file: Path) -> Iterator[TextIO]:

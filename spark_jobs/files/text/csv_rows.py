@@ -58,7 +58,7 @@ def _count(
 ) -> tuple[int, frozenset[str]]:
     with open_text() as file:
         lines = _Lines(io.TextIOWrapper(file, options["encoding"], errors, newline=""), limits)
-        reader = csv_reader(lines, options, limits.longest_line)
+        reader = csv_reader(apart(lines, options), options, limits.longest_line)
         sound = re.compile(f"{row_pattern(options)}[\r\n]*", re.DOTALL)
         try:
             counted = Counter(lines.ended(row, sound) for row in reader)
@@ -124,6 +124,21 @@ def quoted_cell(options: Options) -> str:
     escaped = f"{quote}{quote}" if quote == escape else f"{escape}."
     inside = f"[^{quote}{escape}]*+(?:{escaped}[^{quote}{escape}]*+)*+"
     return f"{quote}{inside}{quote}"
+
+
+def apart(lines: Iterable[str], options: Options) -> Iterator[str]:
+    """Yield the lines with other characters for escapes at their ends, by which rows are counted.
+
+    Python's reader would join the next line to such a cell. To Spark an escape is one only in
+    quotes, where a line end needs none.
+    """
+    quote, escape = options["quote"], options["escape"]
+    if quote == escape:
+        yield from lines
+        return
+    last = re.compile(rf"{re.escape(escape)}+(?=[\r\n]*\Z)")
+    for line in lines:
+        yield last.sub(lambda escapes: "." * len(escapes[0]), line)
 
 
 def csv_reader(lines: Iterable[str], options: Options, longest: int = HEAD) -> Any:
