@@ -193,6 +193,14 @@ def test_rows_with_bad_cells_are_kept_as_they_stand(
     assert both(tmp_path, text.encode(), contract("csv")) == ([_ALL, _ALL], [",".join(cells)])
 
 
+def test_a_mark_within_a_file_belongs_to_its_cell(tmp_path: Path) -> None:
+    """A byte order mark at the beginning of a row is text of the first cell, as for Spark."""
+    names = contract("csv", "id", "name")
+    assert decoded(tmp_path, b"name,id\n\xef\xbb\xbfa,7\n", names) == [(7, "\ufeffa")]
+    good, bad = both(tmp_path, b"id,name\n\xef\xbb\xbf7,a\n8,b\n", names)
+    assert (good, bad) == ([(8, "b")], ["\ufeff7,a"])
+
+
 @pytest.mark.parametrize("row", ["1", "1,2,3", '1,"2,3",4', '"1,2"', "1,2,", ",,"])
 def test_rows_with_other_cells_than_the_header_are_bad(tmp_path: Path, row: str) -> None:
     """A row with too few or too many cells is bad, wherever its delimiters are."""
