@@ -138,7 +138,7 @@ def divided(table: pa.Table, contract: Contract) -> Divided:
     out, rows = table.filter(mask), table.filter(pc.invert(mask))
     kept = measure(rows, contract)
     counts = {**kept.counts, **{check.id: found.counts[check.id] for check in counting}}
-    found = replace(kept, counts=counts, quarantined=len(out))
+    found = replace(kept, counts=counts, quarantined=len(out), undecodable=found.undecodable)
     return Divided(rows, every[~mask.to_numpy()], found, out)
 
 

@@ -15,7 +15,7 @@ from lakegate.contract.columns import ITEM, Column
 from lakegate.contract.expectations import NONE
 from lakegate.contract.model import Contract
 from lakegate.contract.rules import Condition, Quantile, Rule
-from spark_jobs.audit.arrow.tier_arrow import Pass, answerable, measure, measures
+from spark_jobs.audit.arrow.tier_arrow import Pass, answerable, divided, measure, measures
 from spark_jobs.audit.keys.column_hashes import mix
 from spark_jobs.files.arrow.values import ColumnStatistics, statistics
 
@@ -245,3 +245,10 @@ def test_what_may_mean_something_else_is_declined(declined: Check) -> None:
     sure = check(Metric.NULL, "n")
     asked = contract(ALL, declined, sure)
     assert [each for each in asked.checks if answerable(each, asked)] == [sure]
+
+
+def test_a_quarantined_row_that_is_no_text_is_known() -> None:
+    """A row with bytes that are no UTF-8 is unparseable, also if a check quarantines it."""
+    asked = contract({"s": "string", "n": "bigint"}, check(Metric.NULL, "n", quarantine=True))
+    rows = {"s": NOT_UTF8, "n": pa.array([1, None, 3])}
+    assert divided(pa.table(rows), asked).found.undecodable == {"s"}
