@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from lakegate.audit.diagnosis import cell_told
-from lakegate.audit.report import ADDRESS, PLACE, TIMES, CheckResult
+from lakegate.audit.report import ADDRESS, MOST_OF_KEY, PLACE, TIMES, CheckResult
 from lakegate.text import one_line
 
 _NOT_COLUMNS = (PLACE, TIMES, *ADDRESS)
@@ -66,8 +66,12 @@ def _own(row: _Row, columns: Sequence[str]) -> dict[str, Any]:
 
 
 def _by_key(rows: Sequence[_Row], columns: Sequence[str]) -> list[list[_Row]]:
-    """Return the rows of each key, which stand side by side."""
-    return [list(each) for _, each in groupby(rows, key=lambda row: _own(row, columns))]
+    """Return the rows of each key, which stand side by side; of two keys values may look alike."""
+    found = []
+    for (_, many), alike in groupby(rows, key=lambda row: (_own(row, columns), row[TIMES])):
+        left, size = list(alike), min(int(many), MOST_OF_KEY)
+        found += [left[at : at + size] for at in range(0, len(left), size)]
+    return found
 
 
 def _repeated(rows: Sequence[_Row], columns: Sequence[str]) -> tuple[str, str]:

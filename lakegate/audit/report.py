@@ -25,6 +25,7 @@ _LARGEST = 1 << 63  # what the ledger's and the tables' numbers hold
 # place in the landed file, as `diagnosis.place` says it; how often the file has its key.
 ADDRESS = ("_file", "_pos")
 PLACE, TIMES = "_place", "_times"
+MOST_OF_KEY = 3  # sample rows of a key that is there several times
 
 
 class Verdict(StrEnum):

@@ -9,7 +9,15 @@ from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F
 
 from lakegate.audit.diagnosis import HIDDEN
-from lakegate.audit.report import ADDRESS, PLACE, READABLE, TIMES, CheckResult, Status
+from lakegate.audit.report import (
+    ADDRESS,
+    MOST_OF_KEY,
+    PLACE,
+    READABLE,
+    TIMES,
+    CheckResult,
+    Status,
+)
 from lakegate.contract.checks import OF_ROWS, Check, Metric
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
@@ -24,7 +32,7 @@ from spark_jobs.files import source
 from spark_jobs.files.source import Source
 
 _ROWS = 10
-_KEYS, _OF_KEY = 3, 3  # keys that are there several times, and rows of each
+_KEYS = 3  # that are there several times
 _COLUMNS = 8
 _WIDEST = 200
 _MOST_CHECKS = 20
@@ -176,7 +184,7 @@ def _repeated(keyed: DataFrame, parts: list[str]) -> list[Row]:
     several = several.where(F.col(TIMES) > 1).limit(_KEYS)
     nth = F.row_number().over(Window.partitionBy(*parts).orderBy(_FILE, _POSITION))
     first = keyed.join(F.broadcast(several), parts).withColumn("nth", nth)
-    first = first.where(F.col("nth") <= _OF_KEY).withColumn(_KEY, F.xxhash64(*parts))
+    first = first.where(F.col("nth") <= MOST_OF_KEY).withColumn(_KEY, F.xxhash64(*parts))
     return first.drop(*parts, "nth").collect()
 
 

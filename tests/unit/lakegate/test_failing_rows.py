@@ -44,6 +44,17 @@ def test_a_key_is_told_with_all_its_places() -> None:
     assert failing_rows.told(with_rows(key("7"), columns=("id",))) == ["id 7 twice"]
 
 
+def test_keys_that_are_hidden_are_told_apart() -> None:
+    """Keys with the same words, as hidden ones, are not told as one with all of their places."""
+    twice = [key("(hidden)", f"line {place}") for place in (2, 9, 4, 5)]
+    often = [key("(hidden)", f"line {place}", "7") for place in (6, 7, 8)]
+    assert failing_rows.told(with_rows(*twice, *often, columns=("id",))) == [
+        "id (hidden) twice: lines 2, 9",
+        "id (hidden) twice: lines 4, 5",
+        "id (hidden), 7 times: lines 6, 7, 8, …",
+    ]
+
+
 def test_a_cell_is_told_as_before() -> None:
     """A cell that could not be read is told by place, column, value and reason."""
     cell = BadCell("line 3", "id", "x", "not a number")
