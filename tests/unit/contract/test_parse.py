@@ -75,6 +75,9 @@ RULES = {
     "logicalType: integer, physicalType: tinyint, logicalTypeOptions: {minimum: 0}": Rule(
         minimum="0", maximum="127"
     ),
+    "logicalType: integer, physicalType: tinyint, logicalTypeOptions: {maximum: 200}": Rule(
+        minimum="-128", maximum="127"
+    ),
     "logicalType: string, physicalType: CHAR(9), logicalTypeOptions: {maxLength: 3}": Rule(
         max_length=3
     ),

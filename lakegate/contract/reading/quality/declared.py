@@ -89,13 +89,13 @@ def _range(format_: str) -> tuple[int | None, int | None]:
 def _larger(given: str | None, low: int | None) -> str | None:
     if given is None or low is None:
         return given if low is None else str(low)
-    return f"{max(Decimal(given), low):f}"
+    return f"{max(Decimal(given), Decimal(low)):f}"
 
 
 def _smaller(given: str | None, high: int | None) -> str | None:
     if given is None or high is None:
         return given if high is None else str(high)
-    return f"{min(Decimal(given), high):f}"
+    return f"{min(Decimal(given), Decimal(high)):f}"
 
 
 def _refuse_unread(options: Field, column: Column, format_: str) -> None:
