@@ -7,6 +7,8 @@ from itertools import chain
 
 from lakegate.contract.checks import Check, Metric
 from lakegate.contract.model import Contract
+from lakegate.contract.reading.sql import names_all_columns
+from lakegate.contract.rules import Condition
 
 _FORMATS = ("parquet", "csv", "tsv", "json")
 _ALONE = {
@@ -51,4 +53,7 @@ def _why(check: Check) -> str:
     """Return what a check needs besides its file, or the keys of its table; "" for nothing."""
     if check.checks_whole_table and not check.is_key_of_table:
         return "depends on the table's existing rows"
+    own = check.basis.rule.sql if isinstance(check.basis.rule, Condition) else ""
+    if any(map(names_all_columns, (own, check.where))):
+        return "names all columns by *"
     return _ALONE.get(check.basis.metric, "")

@@ -72,6 +72,12 @@ def read_condition(stated: Field, key: str) -> str:
     return sql
 
 
+def names_all_columns(sql: str) -> bool:
+    """Return if SQL names all columns of its rows by a `*`, as in `coalesce(*)`."""
+    parts = tokens(sql)
+    return any(each[0] in ("(", ",", ".") and next_ == "*" for each, next_ in _pairs(parts))
+
+
 def tokens(sql: str) -> list[re.Match[str]]:
     """Return the texts, names, words and signs of SQL, without comments and blanks.
 

@@ -23,7 +23,7 @@ def _contract(
 def test_plain_contracts_share(format_: str) -> None:
     """Keys, ranges, patterns, drift and the file's own conditions are found for many files."""
     rules = [{"metric": "rowCount", "mustBeGreaterThan": 0}, custom("drift", of="rowCount")]
-    own = custom("rowExpression", expression="id > 0")
+    own = custom("rowExpression", expression="(2) * id > 0")
     contract = _contract({"quality": [own]}, *rules, format=format_)
     assert (why_alone(contract), why_own_run(contract)) == ("", "")
 
@@ -40,6 +40,7 @@ def test_plain_contracts_share(format_: str) -> None:
         ({}, [], {"transform": "SELECT id FROM file"}, "transform"),
         ({}, [whole_table({"metric": "rowCount", "mustBeGreaterThan": 0})], {}, "existing rows"),
         ({}, [custom("reconcile", mustBe=0)], {}, "control file"),
+        ({}, [custom("rowExpression", expression="coalesce( *) > 0")], {}, "all columns by *"),
         ({}, [{"type": "sql", "query": "SELECT 1", "mustBe": 1}], {}, "is a query"),
         (_REFERENCE, [], {}, "keys up in a table"),
     ],
