@@ -295,6 +295,16 @@ def _moment(logical: str, **options: Any) -> list[dict[str, Any]]:
     return [{"name": "id", "logicalType": "integer"}, column]
 
 
+def test_a_mark_within_a_file_belongs_to_its_cell(reading: Reading) -> None:
+    """A byte order mark is no part of the file's text only at its beginning."""
+    columns = [{"name": "name", "logicalType": "string"}, {"name": "id", "logicalType": "integer"}]
+    mark = b"\xef\xbb\xbf"
+    rows = [mark + b"a,1", mark + b"b", b'"c",3', mark + b"d,x"]
+    found = reading(mark + b"name,id\n" + b"\n".join(rows) + b"\n", "csv", columns)
+    assert found.rows == [("\ufeffa", 1), ("c", 3)]
+    assert found.bad == ["\ufeffb", "\ufeffd,x"]
+
+
 @pytest.mark.parametrize(
     ("logical", "pattern", "good", "bad"),
     [
@@ -315,6 +325,22 @@ def test_dates_are_read_as_the_contract_says_they_are_written(
     found = reading(body, "csv", _moment(logical, format=pattern))
     assert found.rows == [(1, good[1]), (3, None)]
     assert len(found.bad) == 1
+
+
+@pytest.mark.parametrize(("written", "text"), [("", "2013-01-15"), ("dd-MM-yyyy", "15-01-2013")])
+def test_a_day_is_midnight_in_the_contracts_zone(reading: Reading, written: str, text: str) -> None:
+    """The end of a date, such as -15 or -2013, is not taken for a zone."""
+    asked = {"format": written} if written else {}
+    column = _moment("timestamp", defaultTimezone="Europe/Berlin", **asked)
+    found = reading(f"id,t\n1,{text}\n".encode(), "csv", column)
+    assert found.rows == [(1, datetime(2013, 1, 14, 23, tzinfo=UTC).replace(tzinfo=None))]
+
+
+def test_a_zone_that_the_contract_has_written_counts(reading: Reading) -> None:
+    """A time whose zone is in the contract's format is not in the contract's zone."""
+    column = _moment("timestamp", format="dd-MM-yyyy HH:mmX", defaultTimezone="Europe/Berlin")
+    found = reading(b"id,t\n1,01-01-2013 12:00Z\n2,01-01-2013 14:00+02\n", "csv", column)
+    assert found.rows == [(1, NOON), (2, NOON)]
 
 
 def test_a_time_without_a_zone_is_of_the_contracts_zone(reading: Reading) -> None:
