@@ -5,6 +5,7 @@ and `0x1p3` as numbers, `1e400` as infinity. They round `1.239` to a decimal(12,
 nanoseconds. Here each of these is a broken cell.
 """
 
+import re
 from dataclasses import dataclass
 
 from lakegate.contract.columns import Column
@@ -13,8 +14,8 @@ from spark_jobs.schema.types import digits
 
 _DAY = "(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _TIME = r"[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6}0*)?)?"
-_ZONE = "( ?(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?))?"
-_NAMED_ZONE = "(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?)\\\\z"
+_ZONE = " ?(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?)"
+_QUOTED, _ZONE_LETTER = re.compile("'[^']*'"), re.compile("[XxZ]")  # of a pattern
 _NO_NUMBERS = "('nan', 'inf', '+inf', '-inf', 'infinity', '+infinity', '-infinity')"
 _TRUTHS = "('true', 'false', 't', 'f', 'yes', 'no', 'y', 'n', '1', '0')"
 # Spark's cast to a whole number ignores only blanks and control characters, at either end.
@@ -24,7 +25,7 @@ _FITS = {
     "int": _WHOLE,
     "bigint": _WHOLE,
     "date": f"{{text}} RLIKE '^{_DAY}\\\\z'",
-    "timestamp": f"{{text}} RLIKE '^{_DAY}({_TIME}{_ZONE})?\\\\z'",
+    "timestamp": f"{{text}} RLIKE '^{_DAY}({_TIME}({_ZONE})?)?\\\\z'",
     "timestamp_ntz": f"{{text}} RLIKE '^{_DAY}({_TIME})?\\\\z'",
     "binary": "base64({value}) = {text}",
     "string": "true",
@@ -74,12 +75,20 @@ def read_cell(text: str, column: Column) -> Cell:
 def _in_zone(cell: Cell, text: str, column: Column) -> Cell:
     """Place a time without a zone into the column's; times that its clocks skipped are broken."""
     zone = literal(column.zone)
-    named = f"{text} RLIKE '{_NAMED_ZONE}'"
+    named = _names_zone(text, column.written)
     moment = f"to_utc_timestamp({cell.value}, {zone})"
     skipped = f"from_utc_timestamp({moment}, {zone}) <> {cell.value}"
     wrong = f"({skipped} OR {beyond_years(moment)})"
     broken = f"({cell.broken} OR coalesce(NOT ({named}) AND {wrong}, false))"
     return Cell(f"if({named}, {cell.value}, {moment})", broken)
+
+
+def _names_zone(text: str, written: str) -> str:
+    """Return the condition that a time, by the pattern `written` or ISO 8601, has its own zone."""
+    if _ZONE_LETTER.search(_QUOTED.sub("", written)):
+        return "true"
+    zone = "(Z|UTC)" if written else f"^{_DAY}{_TIME}{_ZONE}"
+    return f"{text} RLIKE '{zone}\\\\z'"
 
 
 def read_text(text: str, type_: str) -> Cell:
