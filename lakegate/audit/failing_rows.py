@@ -61,7 +61,10 @@ def _own(row: _Row, columns: Sequence[str]) -> dict[str, Any]:
     return {
         name: value
         for name, value in _values(row).items()
-        if any(each == name or each.startswith((f"{name}.", f"{name}[")) for each in columns)
+        if any(
+            each == name or each.startswith(tuple(f"{name}{sign}" for sign in ".[{"))
+            for each in columns
+        )
     }
 
 

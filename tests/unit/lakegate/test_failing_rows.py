@@ -62,6 +62,15 @@ def test_a_cell_is_told_as_before() -> None:
     assert failing_rows.bad_rows(with_rows(cell.sample)) == []
 
 
+def test_a_map_is_at_fault_for_its_keys() -> None:
+    """The cell of a check of a map's keys or values is the whole map, as of a list's items."""
+    row: Row = {"_place": "line 2", "id": "7", "attrs": "{colour -> red}"}
+    for column in ("attrs{key}", "attrs{value}", "attrs[]", "attrs.a"):
+        check = with_rows(row, columns=(column,))
+        assert failing_rows.offending(check) == ("attrs",)
+        assert failing_rows.told(check) == ["line 2: attrs {colour -> red}, id 7"]
+
+
 def test_a_table_begins_with_the_places() -> None:
     """Its first column are the places, under another name if the file has such a column."""
     placed: Row = {"_place": "row 4", "_pos": "3", "nights": "-3"}
