@@ -181,7 +181,8 @@ def _texts(body: bytes, options: Options, names: tuple[str, ...]) -> pa.Table:
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
-    body = _MARK + body  # Arrow drops one mark, which could be of the first cell
+    if body.startswith(_MARK):
+        body = _MARK + body  # Arrow drops one mark, but this one is of the first cell
     reading = pa.csv.ReadOptions(
         use_threads=False, block_size=len(body) + 1, column_names=list(names)
     )
