@@ -8,7 +8,7 @@ import pytest
 from moto import mock_aws
 
 from infra.aws.facts import PLATFORM, check_platform
-from infra.aws.losses import refuse_another_key
+from infra.aws.losses import refuse_another_key, refuse_another_lake
 from infra.aws.site import choices, connect, has_own_platform
 from infra.stack_spec import is_production, parameters, refuse_unknown
 from infra.stage import Stage, checked_name
@@ -59,6 +59,23 @@ def test_a_stage_keeps_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
         for other in ({}, {"KmsKeyArn": "new"}):
             with pytest.raises(LakegateError, match=r"KEY_IN_USE: .* encrypted by old"):
                 refuse_another_key(site, other)
+
+
+def test_a_stage_keeps_its_lake(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another lake than the existing bucket is refused: its tables would be out of reach."""
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    with mock_aws():
+        site = connect(_STAGE, boto3.client, lambda _: None)
+        refuse_another_lake(site, {})
+        kept = {"Type": "String", "Default": "theirs"}
+        body = {"Parameters": {"LakeBucketName": kept}, "Resources": {"One": _ONE}}
+        planned = site.stacks.plan(_STAGE.stack, {"TemplateBody": json.dumps(body)}, {})
+        assert planned
+        site.stacks.carry_out(planned)
+        refuse_another_lake(site, {"LakeBucketName": "theirs"})
+        for other in ({}, {"LakeBucketName": "new"}):
+            with pytest.raises(LakegateError, match=r"WOULD_LOSE_DATA: .* is in the bucket theirs"):
+                refuse_another_lake(site, other)
 
 
 def test_an_own_platform_is_asked_for_a_fact_that_a_release_adds(
