@@ -138,6 +138,23 @@ def test_a_stages_file_gives_its_settings(tmp_path: Path) -> None:
     assert choices(file) == {"KeepDays": "60", "SlackChannel": "#lake"}
 
 
+def test_a_switch_needs_no_quotes(tmp_path: Path) -> None:
+    """A template's switch is "true" or "false", whichever way YAML has it."""
+    file = tmp_path / "shop.yml"
+    file.write_text("TableMetrics: true\nFlowLogs: no\nDeletionProtection: 'true'\n")
+    wanted = {"TableMetrics": "true", "FlowLogs": "false", "DeletionProtection": "true"}
+    assert choices(file) == wanted
+
+
+@pytest.mark.parametrize("line", ["SlackChannel: #lake", "AlarmEmail:", "AlarmEmail: ~"])
+def test_a_setting_without_a_value_is_refused(tmp_path: Path, line: str) -> None:
+    """It would be the text "None", and a # without quotes begins a comment."""
+    file = tmp_path / "shop.yml"
+    file.write_text(f"KeepDays: 60\n{line}\n")
+    with pytest.raises(LakegateError, match=f"{line.partition(':')[0]} has no value"):
+        choices(file)
+
+
 @pytest.mark.parametrize("text", ["- a\n", "a: [", "just words"])
 def test_a_stages_file_without_settings_is_refused(tmp_path: Path, text: str) -> None:
     """A file that does not map names to values is an error with the file's name."""
