@@ -152,7 +152,7 @@ def test_a_deployment_of_this_checkout_is_well(package: Package, platform: str) 
         (deviating("UNKNOWN"), MADE, WARN, "cannot be compared: denied", "permission"),
         ({"ringing": {"lakegate-dev-x": "Look."}}, "alarms", FAIL, "-x is in alarm. Look.", "docs"),
         ({"ringing": {NESSIE: "See."}}, "alarms", FAIL, f"{NESSIE} is in alarm. See.", "docs"),
-        ({"failed": {"on-alert": 2}}, "function errors", WARN, "2 times", "logs tail"),
+        ({"failed": {"on-alert": 2}}, "function errors", WARN, "2 times", "on-alert --since 1h"),
         (LATE, "waiting messages", WARN, "uploads: a message waited 31 minutes", "enabled"),
         (DEADLINE, "waiting messages", WARN, "deadline-uploads: a message waited", "enabled"),
         (NONE_UP, "shared runs", WARN, "none is up, but about 30 files wait", "on-upload"),
