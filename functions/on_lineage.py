@@ -110,7 +110,7 @@ def target() -> Target:
     secret = settings.lineage_secret
     return Target(
         Collector(settings.lineage_url, Bearer(Secret(vault, secret)) if secret else None),
-        Lake(s3, settings.lake_bucket),
+        Lake(s3, settings.lake_bucket, limits=settings.limits),
         settings.stage,
         BodyQueue(sqs, settings.lineage_dead_letters),
     )

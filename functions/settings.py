@@ -239,7 +239,8 @@ class LineageSettings(FromEnvironment):
     """The settings for OpenLineage.
 
     `lineage_url` is the address to which events are sent, `lineage_secret` the name of the secret
-    with its API key, "" without one; `lineage_dead_letters` is a queue's address.
+    with its API key, "" without one; `lineage_dead_letters` is a queue's address. Of the `limits`,
+    those of contracts and reports are the stage's.
     """
 
     stage: str
@@ -247,6 +248,12 @@ class LineageSettings(FromEnvironment):
     lineage_url: str
     lineage_dead_letters: str
     lineage_secret: str = ""
+    limits: Limits = DEFAULTS
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> Self:
+        """Return the settings in an environment, with their limits."""
+        return replace(super().of(environment), limits=Limits.of(environment))
 
 
 @dataclass(frozen=True)

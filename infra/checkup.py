@@ -8,8 +8,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from lakegate.errors import LakegateError
 
-# For the client: it waits as long as the function may run, and does not retry.
-PATIENT = Config(read_timeout=130, retries={"total_max_attempts": 1})
+# For the client: it waits as long as any function may run, and does not retry.
+PATIENT = Config(read_timeout=930, tcp_keepalive=True, retries={"total_max_attempts": 1})
 
 
 def seed(client: Any, function: str) -> dict[str, Any]:

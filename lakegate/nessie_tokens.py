@@ -7,11 +7,13 @@ makes new ones at once, and a new key ends the old ones.
 
 import base64
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 import jwt
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
@@ -154,7 +156,10 @@ def _new_key() -> str:
 
 def loaded(signing_key: str) -> rsa.RSAPrivateKey:
     """Return the signing key of a PEM text. Raises LakegateError BAD_KEY."""
-    key = serialization.load_pem_private_key(signing_key.encode(), password=None)
+    key = None
+    with suppress(ValueError, TypeError, UnsupportedAlgorithm):  # which may show parts of it
+        key = serialization.load_pem_private_key(signing_key.encode(), password=None)
     if not isinstance(key, rsa.RSAPrivateKey):
-        raise LakegateError("BAD_KEY", "the signing key is not an RSA key")
+        message = "the signing key is no RSA key in PEM form, without a password"
+        raise LakegateError("BAD_KEY", f"{message}\nPut such a key into the stage's secret.")
     return key

@@ -6,7 +6,7 @@ also for its help, so they are imported only where needed.
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from access.deployment.checkout import home
@@ -18,6 +18,8 @@ from lakegate.errors import LakegateError
 
 # Variables that would direct a client of the local stack elsewhere.
 _ELSEWHERE = ("aws_", "lakegate_", "http_proxy", "https_proxy", "all_proxy")
+# The output with the name of the function whose settings are a stage's.
+_SETTINGS = "OnJobRunFunctionName"
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Choice:
         The local stack must run unless `running` is False. Raises LakegateError if it is missing.
         """
         if self.stage:
-            os.environ.update(_deployed(f"lakegate-{self.stage}"))
+            _enter_stage(_deployed(f"lakegate-{self.stage}"))
         elif self.local:
             from infra.local import processes  # psutil takes its time, which help does not need
 
@@ -85,6 +87,13 @@ def enter(env: Mapping[str, str]) -> None:
     for name in os.environ.keys() - local.keys():
         if name.lower().startswith(_ELSEWHERE):
             del os.environ[name]
+
+
+def _enter_stage(env: Mapping[str, str]) -> None:
+    """Give this process the settings of a stage, and none that another deployment had alone."""
+    os.environ.update(env)
+    for name in {f"LAKEGATE_{each.name.upper()}" for each in fields(Settings)} - env.keys():
+        os.environ.pop(name, None)
 
 
 def _region() -> str:
@@ -127,9 +136,12 @@ def _deployed(name: str) -> dict[str, str]:
 
     try:
         found = boto3.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]
-        outputs: dict[str, Any] = {o["OutputKey"]: o["OutputValue"] for o in found["Outputs"]}
+        told = found.get("Outputs", [])
+        outputs: dict[str, Any] = {o["OutputKey"]: o["OutputValue"] for o in told}
+        if _SETTINGS not in outputs:
+            raise _taken_down(name)
         function = boto3.client("lambda").get_function_configuration(
-            FunctionName=outputs["OnJobRunFunctionName"]
+            FunctionName=outputs[_SETTINGS]
         )
     except (ClientError, BotoCoreError) as error:
         message = (
@@ -141,3 +153,11 @@ def _deployed(name: str) -> dict[str, str]:
     settings["LAKEGATE_NESSIE_FUNCTION"] = outputs.get("OnNessieRequestFunctionName", "")
     settings["LAKEGATE_EXPIRE_FUNCTION"] = outputs.get("ExpireFunctionName", "")
     return {k: v for k, v in settings.items() if k.startswith(("LAKEGATE_", "AWS_ENDPOINT_"))}
+
+
+def _taken_down(name: str) -> LakegateError:
+    message = (
+        f"the CloudFormation stack {name} has no functions: is it being deployed, or taken down?\n"
+        "`lakegate deploy` brings it back; what it stored is still there."
+    )
+    return LakegateError("NO_DEPLOYMENT", message)

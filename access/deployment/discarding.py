@@ -6,7 +6,6 @@ be taken by people who discard, and invokes this function alone.
 
 from typing import Any
 
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from functions.adapters.ledger.ledger import Ledger
@@ -14,9 +13,6 @@ from functions.operations.decisions.failed import Outcome
 from functions.wiring import assumed
 from infra import checkup
 from lakegate.errors import LakegateError
-
-# It waits as long as the function may run, and does not retry.
-_PATIENT = Config(read_timeout=930, tcp_keepalive=True, retries={"total_max_attempts": 1})
 
 
 def discard(client: Any, function: str, ledger: Ledger, ingestion: str, by: str) -> Outcome:
@@ -38,7 +34,7 @@ def client_of(role: str) -> Any:
     Raises LakegateError NO_CLEAN_UP_ROLE if the caller may not take it.
     """
     try:
-        return assumed(role).client("lambda", config=_PATIENT)
+        return assumed(role).client("lambda", config=checkup.PATIENT)
     except (ClientError, BotoCoreError) as error:
         message = (
             f"you cannot take the role {role}: {error}\n"

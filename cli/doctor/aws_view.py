@@ -21,6 +21,7 @@ FUNCTION = "AWS::Lambda::Function"
 MAPPING = "AWS::Lambda::EventSourceMapping"
 RULE = "AWS::Events::Rule"
 QUEUE = "AWS::SQS::Queue"
+ALARM = "AWS::CloudWatch::Alarm"
 _DEVIATING = ["MODIFIED", "DELETED", "UNKNOWN"]
 _DETECTION_SECONDS = 300
 _PAUSE = 0.5

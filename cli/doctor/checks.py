@@ -6,7 +6,16 @@ from functools import cached_property, partial
 
 from access.ingestions.shared_runs import SharedRuns
 from cli.doctor import rules
-from cli.doctor.aws_view import FUNCTION, MAPPING, QUEUE, RULE, AwsView, FunctionView, StackView
+from cli.doctor.aws_view import (
+    ALARM,
+    FUNCTION,
+    MAPPING,
+    QUEUE,
+    RULE,
+    AwsView,
+    FunctionView,
+    StackView,
+)
 from cli.doctor.rights import check_rights, rights
 from cli.doctor.rules import ALLOW
 from functions.health.model import Check, Finding
@@ -71,9 +80,17 @@ def _errors(inputs: DoctorInputs) -> list[Finding]:
     return rules.check_errors({name: inputs.aws.errors(name, rules.HOURS) for name in names})
 
 
+def _alarms(inputs: DoctorInputs) -> list[Finding]:
+    """Check the alarms of both stacks: those of another stage may begin with this one's name."""
+    stacks = inputs.stack, inputs.aws.stack(inputs.stage.platform_stack)
+    own = {name for each in stacks for name in each.ids_of_type(ALARM).values()}
+    ringing = inputs.aws.alarms(inputs.stage.stack)
+    return rules.check_alarms({name: says for name, says in ringing.items() if name in own})
+
+
 def _ages(inputs: DoctorInputs) -> list[Finding]:
-    names = [url.rsplit("/", 1)[-1] for url in inputs.stack.ids_of_type(QUEUE).values()]
-    live = [name for name in names if "dead" not in name]
+    queues = inputs.stack.ids_of_type(QUEUE).items()
+    live = [url.rsplit("/", 1)[-1] for name, url in queues if not name.endswith("DeadLetters")]
     return rules.check_ages({name: inputs.aws.oldest(name, rules.HOURS) for name in live})
 
 
@@ -119,7 +136,7 @@ _OPTIONAL: Mapping[str, Callable[[DoctorInputs], Iterable[Finding]]] = {
     "resources' settings": lambda i: rules.check_deviations(
         i.aws.deviations(i.stage.stack), i.stage.stack
     ),
-    "alarms": lambda i: rules.check_alarms(i.aws.alarms(i.stage.stack)),
+    "alarms": _alarms,
     "function errors": _errors,
     "waiting messages": _ages,
     "shared runs": lambda i: rules.check_shared_runs(i.shared_runs()),

@@ -162,7 +162,8 @@ def check_errors(failed: Mapping[str, float]) -> list[Finding]:
     return [
         warn(
             f"{name} failed {many:,.0f} times within {HOURS} hour",
-            f"find the reason with `aws logs tail /aws/lambda/{name} --filter-pattern ERROR`",
+            f"find the reason with `aws logs tail /aws/lambda/{name} --since {HOURS}h"
+            " --filter-pattern ERROR`",
         )
         for name, many in failed.items()
         if many

@@ -26,7 +26,7 @@ from functions.adapters.keyring import SecretKeyring
 from infra import checkup, package, stack_spec, template
 from infra.aws import adoption, database_ca, emr, stack_plan, tools
 from infra.aws.facts import JOB_RELEASE, PLATFORM, check_platform
-from infra.aws.losses import loses, refuse_another_key, refuse_losses
+from infra.aws.losses import loses, refuse_another_key, refuse_another_lake, refuse_losses
 from infra.aws.secrets import for_own_nessie
 from infra.aws.site import Site, choices, connect, has_own_platform, stage_here
 from infra.aws.tools import Tool
@@ -110,10 +110,10 @@ def deploy(
     refuse_invalid(CONTRACTS, Limits.chosen(chosen))
     stack_spec.refuse_unknown(chosen, (_APP, _PLATFORM))
     refuse_another_key(site, chosen)
+    refuse_another_lake(site, chosen)
     production = stack_spec.is_production(chosen)
-    own = own_platform or has_own_platform(site)
     built = package.build(ROOT, tell, processors=package.architecture(chosen))
-    order = _Order(site, built, chosen, own)
+    order = _Order(site, built, chosen, own_platform or has_own_platform(site))
     if dry_run:
         _rehearse(order)
         return

@@ -84,11 +84,11 @@ def _report_remaining(site: Site) -> None:
         terminal.out().print(
             f"Kept in the stack {stack}, with the command to delete it:", style="bold"
         )
-        for each in site.stacks.resources(stack):
+        for each in sorted(site.stacks.resources(stack), key=teardown.turn):
             terminal.out().print(f"  {each.name}: {each.id}", soft_wrap=True)
             if command := teardown.by_hand(each):
                 terminal.out().print(f"    {command}", soft_wrap=True)
-        command = f"aws cloudformation delete-stack --stack-name {stack}"
+        command = teardown.stack_by_hand(stack)
         terminal.out().print(f"  the stack itself, last: {command}", soft_wrap=True)
     beside = f"secrets {site.stage.token_secret('*')}, bucket {site.stage.artifact_bucket}"
     terminal.out().print(f"Kept outside the stacks: {beside}", style="bold", soft_wrap=True)

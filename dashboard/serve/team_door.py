@@ -81,7 +81,7 @@ class LoadBalancer:
             )
         except (jwt.PyJWTError, requests.RequestException) as error:
             raise _not_named(f"{_TOKEN} cannot be verified: {error}") from error
-        return str(claims.get(self.claim, ""))
+        return str(claims.get(self.claim) or "")
 
 
 class TeamDoor(Door):

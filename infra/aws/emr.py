@@ -59,15 +59,15 @@ def capacity(site: Site, defaults: Mapping[str, str], chosen: Mapping[str, str])
     one own run fits into the quota beside the shared ones.
     """
     known = {**defaults, **chosen}
-    wanted, cores = int(known["MaximumCpu"]), int(known["JobWorkerCores"])
+    wanted, cores = _number(known, "MaximumCpu", 1), _number(known, "JobWorkerCores", 1)
     shared = _for_shared_runs(known, chosen)
-    aside = int(shared["SharedMaximumCpu"]) if int(known["SharedRuns"]) else 0
+    aside = _number(shared, "SharedMaximumCpu", 1) if _number(known, "SharedRuns") else 0
     quota = _quota(site)
     cpus = min(wanted, quota.left - aside)
     runs = cpus // (2 * cores)
     if runs <= 0:
         raise _no_capacity(quota, 2 * cores, aside)
-    if int(chosen.get("ConcurrentRuns", runs)) > runs:
+    if "ConcurrentRuns" in chosen and _number(chosen, "ConcurrentRuns", 1) > runs:
         message = (
             f"ConcurrentRuns is {chosen['ConcurrentRuns']}, and {cpus} vCPUs are enough for {runs}"
             f" runs with a driver and an executor of {cores} vCPUs each: lower it, or raise"
@@ -86,10 +86,19 @@ def capacity(site: Site, defaults: Mapping[str, str], chosen: Mapping[str, str])
     }
 
 
+def _number(settings: Mapping[str, str], name: str, least: int = 0) -> int:
+    """Return a setting's number. Raises LakegateError BAD_SETTING."""
+    text = settings[name]
+    if not (text.isascii() and text.isdigit()) or int(text) < least:
+        message = f"{name} is {text!r}: it must be a whole number, {least} at least"
+        raise LakegateError("BAD_SETTING", message)
+    return int(text)
+
+
 def _for_shared_runs(known: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, str]:
     """Return the capacity of the application of shared runs; a run may overlap the next one."""
-    runs = int(known["SharedRuns"])
-    cpus = max(_OF_A_SHARED_RUN * runs + int(known["WarmDrivers"]), 1)
+    runs = _number(known, "SharedRuns")
+    cpus = max(_OF_A_SHARED_RUN * runs + _number(known, "WarmDrivers"), 1)
     fitting = {
         "SharedMaximumCpu": cpus,
         "SharedMaximumMemory": _GB_OF_A_CPU * cpus,

@@ -6,7 +6,7 @@ from infra.aws.site import Site
 from infra.cloudformation import Change
 from lakegate.errors import LakegateError
 
-KEY = "KmsKeyArn"
+KEY, LAKE = "KmsKeyArn", "LakeBucketName"
 # Each type with the reason.
 HOLDS = {
     "AWS::S3::Bucket": "its objects would stay behind, and everything would read the new bucket",
@@ -60,14 +60,32 @@ def _change_line(change: Change) -> str:
 
 def refuse_another_key(site: Site, chosen: Mapping[str, str]) -> None:
     """Raise LakegateError KEY_IN_USE if the stage's data could not be decrypted any more."""
-    if not site.stacks.exists(site.stage.stack):
-        return
-    used, wanted = (
-        each.get(KEY, "") for each in (site.stacks.parameters(site.stage.stack), chosen)
-    )
-    if used not in ("", wanted):
+    used = _changed(site, chosen, KEY)
+    if used:
         message = (
             f"the stage's objects, tables and messages are encrypted by {used}: leave {KEY} as it"
             " is (KMS rotates a key under the same ARN)"
         )
         raise LakegateError("KEY_IN_USE", message)
+
+
+def refuse_another_lake(site: Site, chosen: Mapping[str, str]) -> None:
+    """Raise LakegateError WOULD_LOSE_DATA if the stage left the existing bucket of its lake.
+
+    The stack has no such bucket, so its changes do not tell.
+    """
+    used = _changed(site, chosen, LAKE)
+    if used:
+        message = (
+            f"the stage's lake is in the bucket {used}: in another one it would be empty\n"
+            f"Nothing was changed. Set `{LAKE}: {used}` in the stage's file."
+        )
+        raise LakegateError("WOULD_LOSE_DATA", message)
+
+
+def _changed(site: Site, chosen: Mapping[str, str], name: str) -> str:
+    """Return the deployed value of a parameter if the chosen one differs, "" else or for none."""
+    if not site.stacks.exists(site.stage.stack):
+        return ""
+    used = site.stacks.parameters(site.stage.stack).get(name, "")
+    return used if used != chosen.get(name, "") else ""

@@ -82,4 +82,12 @@ def choices(file: Path) -> dict[str, str]:
         raise LakegateError("BAD_SETTING", f"{file} cannot be read: {error}") from error
     if not isinstance(found or {}, dict):
         raise LakegateError("BAD_SETTING", f"{file} must have names and values: SlackChannel: …")
-    return {str(name): str(value) for name, value in (found or {}).items()}
+    return {str(name): _text(file, name, value) for name, value in (found or {}).items()}
+
+
+def _text(file: Path, name: object, value: object) -> str:
+    """Return a setting as a template takes it."""
+    if value is None:
+        message = f"{file}: {name} has no value; quote one that begins with #, or remove the line"
+        raise LakegateError("BAD_SETTING", message)
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -7,7 +7,7 @@ from infra.aws import stack_plan
 from infra.aws.site import Site
 from infra.cloudformation import Plan, Resource, translated
 
-# Commands that delete what stays; Lakegate does not run them.
+# Commands that delete what stays, in the order in which it can go; Lakegate does not run them.
 _BY_HAND = {
     "AWS::S3::Bucket": (
         'aws s3api delete-bucket-policy --bucket {id}; python3 -c "import boto3;'
@@ -23,6 +23,11 @@ _BY_HAND = {
         " --final-db-snapshot-identifier {id}-last"
     ),
     "AWS::SecretsManager::Secret": "aws secretsmanager delete-secret --secret-id {id}",
+    "AWS::Logs::LogGroup": "aws logs delete-log-group --log-group-name {id}",
+    "AWS::RDS::DBSubnetGroup": "aws rds delete-db-subnet-group --db-subnet-group-name {id}",
+    "AWS::EC2::SecurityGroup": "aws ec2 delete-security-group --group-id {id}",
+    "AWS::EC2::Subnet": "aws ec2 delete-subnet --subnet-id {id}",
+    "AWS::EC2::VPC": "aws ec2 delete-vpc --vpc-id {id}",
 }
 
 
@@ -47,6 +52,19 @@ def messages(site: Site) -> dict[str, int]:
 def by_hand(resource: Resource) -> str:
     """Return the command that deletes what stays, "" for what is deleted with its stack."""
     return _BY_HAND.get(resource.type, "").format(id=resource.id)
+
+
+def turn(resource: Resource) -> int:
+    """Return the place of a resource's command among all, as some must be deleted before others."""
+    types = ["", *_BY_HAND]
+    return types.index(resource.type if resource.type in types else "")
+
+
+def stack_by_hand(stack: str) -> str:
+    """Return the command that deletes a stack, which may be protected."""
+    aws = "aws cloudformation"
+    free = f"{aws} update-termination-protection --no-enable-termination-protection"
+    return f"{free} --stack-name {stack}; {aws} delete-stack --stack-name {stack}"
 
 
 def _waiting(sqs: Any, address: str) -> int:

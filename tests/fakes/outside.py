@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cli.doctor.aws_view import (
+    ALARM,
     FUNCTION,
     MAPPING,
     QUEUE,
@@ -21,9 +22,10 @@ RESOURCES = {
     "OnActionLambdaFunction": (FUNCTION, "on-action"),
     "UploadMapping": (MAPPING, "mapping-1"),
     "SweepRule": (RULE, "sweep-rule"),
-    "UploadQueue": (QUEUE, "http://sqs/0/uploads"),
     "UploadDeadLetters": (QUEUE, "http://sqs/0/uploads-dead"),
+    "AnyAlarm": (ALARM, "lakegate-dev-x"),
 }
+PLATFORM = {"NessieAlarm": (ALARM, "lakegate-dev-nessie-down")}
 ROLES = ("OnUpload", "OnJobRun", "Sweep", "Job", "CleanUp", "Expire", "Checkup")
 
 
@@ -44,6 +46,7 @@ class FakeOutside:
     users: str = "U0ADA, U0BOB"
     answered: str = "NOT_SLACK"
     deviating: Sequence[Deviation] = ()
+    uploads: str = "uploads"
 
     def __getattribute__(self, name: str) -> Any:
         if name in object.__getattribute__(self, "hidden"):
@@ -54,8 +57,10 @@ class FakeOutside:
         """See AwsView.stack."""
         roles = {f"{each}Role": ("AWS::IAM::Role", f"role-{each}") for each in ROLES}
         if name != "lakegate-dev":
-            return StackView(name, self.platform if name.endswith("-platform") else "")
-        return StackView(name, self.status, {"Stage": "dev"}, RESOURCES | roles)
+            there = name.endswith("-platform") and self.platform
+            return StackView(name, there or "", resources=PLATFORM if there else {})
+        queue = {"UploadQueue": (QUEUE, f"http://sqs/0/{self.uploads}")}
+        return StackView(name, self.status, {"Stage": "dev"}, RESOURCES | roles | queue)
 
     def function(self, name: str) -> FunctionView:
         """See AwsView.function."""

@@ -179,6 +179,7 @@ def test_a_load_balancers_signed_word_is_believed() -> None:
         token(minutes=-2),
         token(claims={"email": "ann@example.org"}),
         token(claims={"sub": "1", "exp": datetime.now(UTC) + timedelta(minutes=2)}),
+        token(claims={"email": None, "exp": datetime.now(UTC) + timedelta(minutes=2)}),
         jwt.encode({"email": "ann@example.org"}, "", "none", {"kid": _KEY_ID, "signer": _ARN}),
         jwt.encode(
             {"email": "ann@example.org"}, "a" * 32, "HS256", {"kid": _KEY_ID, "signer": _ARN}

@@ -15,9 +15,11 @@ from cli.main import app
 from cli.tables.snowflake import Names, ddl
 from functions.downstream.snowflake_login import Login
 from functions.downstream.snowflake_sql import Place, base_url, refresh, relative
+from functions.on_lineage import target
 from functions.settings import LineageSettings, SnowflakeSettings
 from infra import template
 from lakegate.errors import Permanent
+from lakegate.limits import Limits
 from tests.compiled import ACCOUNT, Compiled
 from tests.fakes.schema import validate_announcement
 
@@ -122,6 +124,21 @@ def test_lineage_has_what_it_needs() -> None:
     read = [at for at in folders if role.may("s3:GetObject", f"{lake}/{at}/a.json")]
     assert read == ["reports", "contracts"]
     assert APP.roles()["OnAnnouncementRole"].may("sqs:SendMessage", APP.arn("LineageQueue"))
+
+
+def test_lineage_reads_what_the_stage_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a stage with higher limits takes is not left out of its events."""
+    higher = {"LargestReport": 1 << 26, "LargestContract": 1 << 21, "MostContractValues": 60_000}
+    given = {name: str(value) for name, value in higher.items()}
+    app = Compiled.of(ROOT / "template.yaml", **LINEAGE, **given)
+    function = app.resources["OnLineageLambdaFunction"]["Properties"]
+    variables = app.resolve(function["Environment"]["Variables"])
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, str(value))
+    target.cache_clear()
+    assert target().lake.limits == Limits.chosen(given)
+    target.cache_clear()
 
 
 def test_without_an_address_there_is_no_lineage() -> None:

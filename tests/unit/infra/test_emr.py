@@ -134,6 +134,18 @@ def test_more_runs_than_fit_are_refused() -> None:
         capacity(Account().allows(4000).site, DEFAULTS, {"ConcurrentRuns": "9"})
 
 
+_NO_NUMBERS = {"MaximumCpu": "64 vCPU", "ConcurrentRuns": "two", "SharedRuns": ""}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [*_NO_NUMBERS.items(), ("WarmDrivers", "-1"), ("JobWorkerCores", "0")]
+)
+def test_a_setting_that_is_no_number_is_refused(name: str, text: str) -> None:
+    """The error names the setting and its text, before anything is deployed."""
+    with pytest.raises(LakegateError, match=rf"BAD_SETTING: {name} is '{text}'"):
+        capacity(Account().allows(4000).site, DEFAULTS, {name: text})
+
+
 def test_a_quota_below_one_run_is_refused() -> None:
     """An account in which no run could ever start gets no deployment."""
     refusal = r"NO_CAPACITY.*8 vCPUs and shared runs take 5, .*12 vCPUs at a time"

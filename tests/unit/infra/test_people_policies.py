@@ -134,6 +134,8 @@ def test_people_reach_an_existing_lake() -> None:
     assert not page.may("s3:GetObject", f"{LAKE}/reports/a")
     assert reader.may("s3:GetObject", f"{theirs}/warehouse/a")
     assert deployer.may("s3:PutObject", f"{theirs}/contracts/a")
+    assert deployer.may("s3:ListBucket", theirs)  # also to learn whether it is there
+    assert not deployer.may("s3:PutBucketPolicy", theirs)
     assert not reader.may("s3:GetObject", f"{LAKE}/warehouse/a")
     for key in ("warehouse/a", "reports/a"):
         assert not deployer.may("s3:PutObject", f"{theirs}/{key}")
@@ -351,10 +353,7 @@ def test_a_deployer_reaches_no_data_and_passes_roles_to_no_other_service() -> No
 def test_a_policy_is_small_enough_and_changes_only_what_it_names(name: str) -> None:
     """IAM accepts each policy with the longest stage and region; wildcards are for reading only."""
     longest = {"Stage": "a" * 20, "PermissionsBoundary": BOUNDARY, "LakeBucketName": "l" * 63}
-    found = compiled(name, **longest, LandingPrefix="shop/", KmsKeyArn=KEY)
-
-    given = {"PermissionsBoundary": BOUNDARY, "LandingPrefix": "shop/", "EmrApplicationId": "00app"}
-    found = compiled(name, Stage="a" * 20, **given)
+    found = compiled(name, **longest, LandingPrefix="shop/", KmsKeyArn=KEY, **EMR)
     for resource in found.resources.values():
         document = found.resolve(resource["Properties"]["PolicyDocument"])
         text = json.dumps(document, separators=(",", ":")).replace("us-east-1", "ap-southeast-1")

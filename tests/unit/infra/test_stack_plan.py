@@ -8,7 +8,7 @@ import pytest
 from moto import mock_aws
 
 from infra.aws.facts import PLATFORM, check_platform
-from infra.aws.losses import refuse_another_key
+from infra.aws.losses import refuse_another_key, refuse_another_lake
 from infra.aws.site import choices, connect, has_own_platform
 from infra.stack_spec import is_production, parameters, refuse_unknown
 from infra.stage import Stage, checked_name
@@ -59,6 +59,23 @@ def test_a_stage_keeps_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
         for other in ({}, {"KmsKeyArn": "new"}):
             with pytest.raises(LakegateError, match=r"KEY_IN_USE: .* encrypted by old"):
                 refuse_another_key(site, other)
+
+
+def test_a_stage_keeps_its_lake(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another lake than the existing bucket is refused: its tables would be out of reach."""
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    with mock_aws():
+        site = connect(_STAGE, boto3.client, lambda _: None)
+        refuse_another_lake(site, {})
+        kept = {"Type": "String", "Default": "theirs"}
+        body = {"Parameters": {"LakeBucketName": kept}, "Resources": {"One": _ONE}}
+        planned = site.stacks.plan(_STAGE.stack, {"TemplateBody": json.dumps(body)}, {})
+        assert planned
+        site.stacks.carry_out(planned)
+        refuse_another_lake(site, {"LakeBucketName": "theirs"})
+        for other in ({}, {"LakeBucketName": "new"}):
+            with pytest.raises(LakegateError, match=r"WOULD_LOSE_DATA: .* is in the bucket theirs"):
+                refuse_another_lake(site, other)
 
 
 def test_an_own_platform_is_asked_for_a_fact_that_a_release_adds(
@@ -119,6 +136,23 @@ def test_a_stages_file_gives_its_settings(tmp_path: Path) -> None:
     file.write_text("KeepDays: 60\nSlackChannel: '#lake'\n")
 
     assert choices(file) == {"KeepDays": "60", "SlackChannel": "#lake"}
+
+
+def test_a_switch_needs_no_quotes(tmp_path: Path) -> None:
+    """A template's switch is "true" or "false", whichever way YAML has it."""
+    file = tmp_path / "shop.yml"
+    file.write_text("TableMetrics: true\nFlowLogs: no\nDeletionProtection: 'true'\n")
+    wanted = {"TableMetrics": "true", "FlowLogs": "false", "DeletionProtection": "true"}
+    assert choices(file) == wanted
+
+
+@pytest.mark.parametrize("line", ["SlackChannel: #lake", "AlarmEmail:", "AlarmEmail: ~"])
+def test_a_setting_without_a_value_is_refused(tmp_path: Path, line: str) -> None:
+    """It would be the text "None", and a # without quotes begins a comment."""
+    file = tmp_path / "shop.yml"
+    file.write_text(f"KeepDays: 60\n{line}\n")
+    with pytest.raises(LakegateError, match=f"{line.partition(':')[0]} has no value"):
+        choices(file)
 
 
 @pytest.mark.parametrize("text", ["- a\n", "a: [", "just words"])

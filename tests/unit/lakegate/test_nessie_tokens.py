@@ -8,7 +8,12 @@ import boto3
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-from cryptography.hazmat.primitives.serialization import load_der_public_key
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_der_public_key,
+)
 from moto import mock_aws
 
 from functions.adapters.keyring import SecretKeyring
@@ -219,3 +224,21 @@ def test_the_keys_are_not_in_their_own_description() -> None:
     held = Keys.of(made())
 
     assert not [text for text in (held.signing_key, *held.tokens.values()) if text in repr(held)]
+
+
+@pytest.mark.parametrize("stored", ["", "other text", "-----BEGIN PRIVATE KEY-----\nAA"])
+def test_a_text_that_is_no_key_is_refused_without_showing_it(stored: str) -> None:
+    """A person may store anything as the key of an own Nessie; the error does not repeat it."""
+    with pytest.raises(LakegateError, match="BAD_KEY: the signing key is no RSA key") as refused:
+        nessie_tokens.loaded(stored)
+    assert "other text" not in str(refused.value)
+    assert "PRIVATE" not in str(refused.value)
+
+
+def test_a_key_under_a_password_is_refused() -> None:
+    """Nobody types a password for the functions, so a key must be stored without one."""
+    locked = nessie_tokens.loaded(made()["signing-key"]).private_bytes(
+        Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret")
+    )
+    with pytest.raises(LakegateError, match="BAD_KEY"):
+        nessie_tokens.loaded(locked.decode())

@@ -159,6 +159,32 @@ def test_a_stage_is_found_by_its_stack() -> None:
 
 
 @mock_aws
+@pytest.mark.parametrize("outputs", [{}, {"LandingBucketName": {"Value": "kept"}}])
+def test_a_stage_that_was_taken_down_is_an_error(outputs: dict[str, dict[str, str]]) -> None:
+    """The stack of what holds data, which `lakegate destroy` leaves, has no functions."""
+    os.environ |= {"AWS_REGION": "eu-central-1", "AWS_DEFAULT_REGION": "eu-central-1"}
+    template = {"Resources": {"Queue": {"Type": "AWS::SQS::Queue"}}, "Outputs": outputs}
+    client = boto3.client("cloudformation")
+    client.create_stack(StackName="lakegate-prod", TemplateBody=json.dumps(template))
+
+    with pytest.raises(LakegateError, match="lakegate-prod has no functions") as refused:
+        find("prod")
+
+    assert refused.value.code == "NO_DEPLOYMENT"
+
+
+@mock_aws
+def test_a_stage_has_no_setting_of_another(tmp_path: Path) -> None:
+    """What only the deployment before it had, such as more landing buckets, is not the stage's."""
+    os.environ |= {"AWS_REGION": "eu-central-1", "AWS_DEFAULT_REGION": "eu-central-1"}
+    os.environ |= settings() | {"LAKEGATE_LANDING_BUCKET_ARNS": "arn:aws:s3:::of-another"}
+    deploy("lakegate-prod", {k: v for k, v in settings().items() if v})
+
+    assert find("prod").settings.landing_buckets == (SETTINGS.landing_bucket,)
+    assert home() == tmp_path
+
+
+@mock_aws
 def test_a_stage_is_used_from_outside_its_network() -> None:
     """Clients call Nessie through the stage's function; job runs get Nessie's own address."""
     os.environ |= {"AWS_REGION": "eu-central-1", "AWS_DEFAULT_REGION": "eu-central-1"}

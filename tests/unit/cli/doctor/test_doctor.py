@@ -59,6 +59,8 @@ OTHER = {"Stage": "prod", "Newer": "x"}
 OFF = {"states": {"mapping-1": "Disabled"}}
 STOPPED = {"states": {"sweep-rule": "DISABLED"}}
 UNSIGNED = {"answered": "NO_SIGNING_SECRET"}
+NESSIE = "lakegate-dev-nessie-down"
+DEADLINE = {"uploads": "lakegate-deadline-uploads", "ages": {"lakegate-deadline-uploads": 1860}}
 LATE = {"ages": {"uploads": 1860, "uploads-dead": 99999}}
 UP = JobRun("00up", "shared-0-1", RunState.RUNNING)
 FAILED = JobRun("00failed", "shared-0-0", RunState.FAILED, "no room")
@@ -149,8 +151,10 @@ def test_a_deployment_of_this_checkout_is_well(package: Package, platform: str) 
         (deviating("DELETED"), MADE, FAIL, "Changed does not exist", "create it again"),
         (deviating("UNKNOWN"), MADE, WARN, "cannot be compared: denied", "permission"),
         ({"ringing": {"lakegate-dev-x": "Look."}}, "alarms", FAIL, "-x is in alarm. Look.", "docs"),
-        ({"failed": {"on-alert": 2}}, "function errors", WARN, "2 times", "logs tail"),
+        ({"ringing": {NESSIE: "See."}}, "alarms", FAIL, f"{NESSIE} is in alarm. See.", "docs"),
+        ({"failed": {"on-alert": 2}}, "function errors", WARN, "2 times", "on-alert --since 1h"),
         (LATE, "waiting messages", WARN, "uploads: a message waited 31 minutes", "enabled"),
+        (DEADLINE, "waiting messages", WARN, "deadline-uploads: a message waited", "enabled"),
         (NONE_UP, "shared runs", WARN, "none is up, but about 30 files wait", "on-upload"),
         (OFF_NOW, "shared runs", WARN, "none is up, but about 30 files wait", "SharedRuns"),
         (FAILING, "shared runs", WARN, "1 failed in the last hour, such as shared-0-0", "00failed"),
@@ -168,6 +172,11 @@ def test_a_fault_is_named_with_its_fix(
     assert (found.check, found.status) == (check, status)
     assert message in found.message
     assert fix in found.fix
+
+
+def test_another_stages_alarm_is_not_this_ones(package: Package) -> None:
+    """The alarms of the stage `dev-2` begin with the name of the stage `dev`."""
+    assert faults(inputs(package, ringing={"lakegate-dev-2-x": "Look."})) == []
 
 
 def test_every_right_is_asked_for(package: Package) -> None:

@@ -3,13 +3,17 @@
 import io
 import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cli.operate.conformance import require_conformance
 from functions.health.model import Finding, fail, ok
+from infra import checkup, template
 from lakegate.errors import LakegateError
+
+_LONGEST = 900  # seconds that a function of Lambda may run
 
 
 class Functions:
@@ -63,3 +67,11 @@ def test_a_function_of_an_older_release_is_told() -> None:
     client = Functions(sweep_conformance={"failed": 0}, checkup_access=GOOD)
     with pytest.raises(LakegateError, match="lakegate-dev-sweep is of an older release"):
         require_conformance(client, "lakegate-dev")
+
+
+def test_an_answer_is_waited_for_as_long_as_the_function_may_run() -> None:
+    """SweepTimeout may be all that Lambda gives; a call that was given up would run on."""
+    waits: float = vars(checkup.PATIENT)["read_timeout"]
+    assert waits > _LONGEST
+    read = template.read(Path(__file__).parents[4] / "template.yaml")
+    assert read["Parameters"]["SweepTimeout"]["Default"] <= _LONGEST
