@@ -15,7 +15,7 @@ from lakegate.job.batch import BatchFile, Listed, folder, read_manifest, tables_
 from lakegate.job.landing import LandedObject
 from lakegate.text import one_line
 
-# Characters of the files' JSON: with the rest of the job's specification it is one argument, which
+# Characters of the JSON of its files and its key: with the rest of the job's specification it is one argument, which
 # has 10,280 at most (EMR Serverless API reference, SparkSubmit, entryPointArguments).
 _LONGEST = 7_500
 
@@ -30,7 +30,8 @@ def with_terms(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     parts = ingestion.parts or _pinned(adapters, ingestion)
     stored = _contracts(adapters, ingestion, parts)
     parts = tuple(_name_contract(stored[part.table], part) for part in parts)
-    if len(json.dumps([asdict(part) for part in parts])) > _LONGEST:
+    named = [ingestion.landed.key, *(asdict(part) for part in parts)]
+    if len(json.dumps(named)) > _LONGEST:
         message = (
             "the names of its files are too long together: give shorter ones, "
             "or make several batches of them"

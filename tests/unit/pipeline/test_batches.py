@@ -219,6 +219,17 @@ def test_a_manifest_that_cannot_be_kept_ends_errored(
     assert deployment.jobs.runs() == []
 
 
+@pytest.mark.parametrize(("folder", "ends"), [("monday", "published"), ("é" * 400, "errored")])
+def test_a_job_run_can_take_all_names_of_a_batch(
+    deployment: Scenario, folder: str, ends: str
+) -> None:
+    """Names that no argument of a job run can hold are refused before there is one."""
+    files = {f"{number:0100}.parquet": TABLE for number in range(20)}
+    batch = deployment.end_of(deployment.batch(folder, files))
+    assert batch.state.value == ends
+    assert batch.reason_code == ("" if ends == "published" else "TOO_LARGE")
+
+
 @pytest.mark.parametrize("setting", ["onNewVersion: replace", "onDuplicate: hold"])
 def test_settings_that_compare_files_refuse_batches(deployment: Scenario, setting: str) -> None:
     """A contract with settings that compare a file with earlier ones takes no file of a batch."""
