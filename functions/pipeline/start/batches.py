@@ -15,8 +15,9 @@ from lakegate.job.batch import BatchFile, Listed, folder, read_manifest, tables_
 from lakegate.job.landing import LandedObject
 from lakegate.text import one_line
 
-# Characters of the JSON of its files and its key: with the rest of the job's specification it is one argument, which
-# has 10,280 at most (EMR Serverless API reference, SparkSubmit, entryPointArguments).
+# Characters of the JSON of its files and its key: with the rest of the job's specification it is
+# one argument, which has 10,280 at most (EMR Serverless API reference, SparkSubmit,
+# entryPointArguments).
 _LONGEST = 7_500
 
 
