@@ -203,8 +203,8 @@ def _rows_of(deployment: Deployment, table: str, ingestion: Ingestion, row: int)
         if row and not (column and number):
             message = f"rows of {table} have no numbers: its contract asks for no such provenance"
             raise LakegateError("NO_ROW_NUMBERS", message)
-        row_cause = f" AND {quoted(number)} = {row}" if row else ""
-        where = f"{quoted(column)} = '{ingestion.id}'{row_cause}"
+        of_row = f" AND {quoted(number)} = {row}" if row else ""
+        where = f"{quoted(column)} = '{ingestion.id}'{of_row}"
         found = _named(opened, column, ingestion, where, Provenance(names)) if column else []
         own = set() if row or found else _own_files(adapters, ingestion)
         kept = (file for file in data_files(opened) if file.file_path in own)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from functions.adapters.ledger.ledger import Ledger
 from functions.adapters.ledger.reads import UnknownIngestion
@@ -72,11 +73,12 @@ def gained(catalog: Catalog, table: str, since: str) -> tuple[list[Arrival], str
     put back behind `since`, it goes on from the newest commit that main still has. Compactions and
     what other programs wrote are no files. Raises LakegateError CURSOR_UNKNOWN.
     """
-    if not since:
-        newest = next(catalog.log(), None)
+    log = catalog.log()
+    newest = next(log, None)
+    if not newest or since in ("", newest.hash):
         return [], newest.hash if newest else ""
     try:
-        fresh, base = line_and_base(catalog.log(), catalog.changes(since, table))
+        fresh, base = line_and_base(chain([newest], log), catalog.changes(since, table))
     except UnknownBranch as error:
         message = f"Nessie has no commit {since}, where the last look ended: it was restored"
         advice = f"Set the sensor's cursor to the commit of `lakegate log {table}` to go on from."

@@ -168,8 +168,8 @@ class Reader:
         if not self.has(QUARANTINE.name):
             return []
         with self._translated():
-            run_values: Any = EqualTo
-            found = self._load(QUARANTINE.name).scan(run_values("run_id", run))
+            is_of: Any = EqualTo
+            found = self._load(QUARANTINE.name).scan(is_of("run_id", run))
             batches = found.to_arrow_batch_reader()
             rows = (row for batch in batches for row in batch.to_pylist())
             return [row["row"] for row in islice((r for r in rows if check in r["reasons"]), limit)]
