@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from access.ingestions.outcomes import job_run, published_together
+from access.ingestions.undone import undone
 from dashboard.formatting import size
 from dashboard.timeline import Step, timeline
 from functions.adapters.all import Adapters
@@ -26,11 +27,12 @@ MARKS = {
 
 @dataclass(frozen=True)
 class Account:
-    """An ingestion, its last attempt's report, or the reason why there is none."""
+    """An ingestion, its last attempt's report or why there is none, and its rows' removal."""
 
     ingestion: Ingestion
     report: AuditReport | None
     no_report: str = ""
+    undone: str = ""
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -58,16 +60,17 @@ class Account:
 
 def account(adapters: Adapters, ingestion: Ingestion) -> Account:
     """Return the known facts of an ingestion."""
+    removal = undone(adapters, ingestion)
     if not ingestion.report_key:
-        return Account(ingestion, None, "It has not come as far as to be audited.")
+        return Account(ingestion, None, "It has not come as far as to be audited.", removal)
     try:
-        return Account(ingestion, adapters.lake.report(ingestion.report_key))
+        return Account(ingestion, adapters.lake.report(ingestion.report_key), undone=removal)
     except Missing as error:
         why = _missing(ingestion, error.code)
     except Permanent as error:
         why = f"{error.message} ({error.code})."
     anew = " A replay makes a new one." if ingestion.state in ALERTED else ""
-    return Account(ingestion, None, f"{why[:1].upper()}{why[1:]}{anew}")
+    return Account(ingestion, None, f"{why[:1].upper()}{why[1:]}{anew}", removal)
 
 
 def facts(told: Account) -> dict[str, tuple[str, ...]]:
@@ -90,6 +93,7 @@ def facts(told: Account) -> dict[str, tuple[str, ...]]:
         "audited at": one.audited_hash,
         "merge commit": one.merge_hash,
         "published": published_together(one),
+        "rows removed": told.undone,
         "job run": job_run(one),
         "attempt": f"{one.attempt}" if one.attempt > 1 else "",
         "duplicate of": one.audit.duplicate_of,

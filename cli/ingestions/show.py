@@ -27,29 +27,32 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show one ingestion: its steps, branch, hashes, job run and audit report."""
-    from functions.pipeline.outcome.reports import (
-        report_of,  # S3's adapter, which help does not need
-    )
+    # S3's adapter, which help does not need
+    from access.ingestions.undone import undone
+    from functions.pipeline.outcome.reports import report_of
 
     adapters = find(context.obj).adapters()
     ingestion = identified(adapters.ledger, identity)
     report = report_of(adapters, ingestion) if ingestion.report_key else None
+    removal = undone(adapters, ingestion)
     if as_json:
-        typer.echo(json_output.text(json_output.with_report(ingestion, report)))
+        told = {**json_output.with_report(ingestion, report), "undone": removal or None}
+        typer.echo(json_output.text(told))
     else:
         words = places(adapters, [ingestion] if queueing.awaits_run(ingestion) else [])
         progress = waits(ingestion, words[ingestion.id]) if words else ""
-        terminal.out().print(page(ingestion, report, progress, verbose=verbose))
+        terminal.out().print(page(ingestion, report, progress, removal, verbose=verbose))
 
 
 def page(
     ingestion: Ingestion,
     report: AuditReport | None,
     progress: str = "",
+    removal: str = "",
     *,
     verbose: bool = False,
 ) -> Group:
-    """Render one ingestion with its progress, steps, checks and samples."""
+    """Render one ingestion with its progress, its rows' removal, steps, checks and samples."""
     reason = ingestion.reason
     parts: list[RenderableType] = [
         terminal.facts(
@@ -71,6 +74,7 @@ def page(
                 ("audited at", ingestion.audited_hash),
                 ("merged as", ingestion.merge_hash),
                 ("published", published_together(ingestion)),
+                ("rows removed", removal),
                 ("job run", job_run(ingestion)),
                 ("attempt", attempt(ingestion)),
                 ("contract", ingestion.terms.contract_key),

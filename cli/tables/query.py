@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from itertools import islice
+from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -35,7 +36,7 @@ def query(
         raise typer.BadParameter("give --json or --csv, not both")
     with find(context.obj).reader(ref).answer(sql) as answer:
         if as_json:
-            _print_json(answer)
+            print_json(answer)
         elif as_csv:
             print_csv(answer)
         else:
@@ -50,14 +51,24 @@ def rows(answer: "pa.RecordBatchReader") -> Iterator[tuple[Any, ...]]:
         yield from zip(*map(python_values, batch.columns), strict=True)
 
 
-def _print_json(answer: "pa.RecordBatchReader") -> None:
+def print_json(answer: "pa.RecordBatchReader") -> None:
+    """Print all rows as a JSON array, one row on a line."""
     separator = "["
     for row in rows(answer):
-        document = dict(zip(answer.schema.names, row, strict=True))
+        document = dict(zip(answer.schema.names, map(_json_value, row), strict=True))
         line = escaped_json(json.dumps(document, ensure_ascii=False, default=str))
         typer.echo(f"{separator}\n  {line}", nl=False)
         separator = ","
     typer.echo("\n]" if separator == "," else "[]")
+
+
+def _json_value(value: Any) -> Any:
+    """Return the value with NaN and infinities as text, which JSON has no numbers for."""
+    if isinstance(value, float) and not isfinite(value):
+        return json.dumps(value)
+    if isinstance(value, dict):
+        return {name: _json_value(each) for name, each in value.items()}
+    return [*map(_json_value, value)] if isinstance(value, list | tuple) else value
 
 
 def print_csv(answer: "pa.RecordBatchReader") -> None:

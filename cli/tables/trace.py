@@ -8,12 +8,9 @@ import typer
 from access.deployment.choice import find
 from access.deployment.deployment import Deployment
 from access.ingestions.identify import identified
+from access.ingestions.undone import undone
 from cli.console import json_output, terminal
 from cli.console.options import AsJson
-from functions.model.ingestion import Ingestion, State
-from functions.model.ingestion_summary import status_text
-from functions.pipeline.outcome.restorations import undoing
-from functions.pipeline.outcome.versions import retraction_of
 from lakegate.errors import LakegateError
 
 if TYPE_CHECKING:
@@ -75,14 +72,14 @@ def _traced_file(deployment: Deployment, identity: str, row: int) -> list[dict[s
 
 def _document(deployment: Deployment, table: str, found: "Found") -> dict[str, Any]:
     """Return the origin of some rows as JSON."""
-    one, commit = found.ingestion, found.commit
+    adapters, one, commit = deployment.adapters(), found.ingestion, found.commit
     return {
         "table": table,
         "rows": found.rows,
         "row_numbers": list(found.numbers),
         "data_file": found.data_file,
         "ingestion": one.id if one else "",
-        "state": _state(deployment, one) if one else "",
+        "state": "; ".join(filter(None, (one.state, undone(adapters, one)))) if one else "",
         "file": one.landed.uri if one and not one.change else "",
         "version": one.landed.version if one and not one.change else "",
         "change": one.change.statement if one and one.change else "",
@@ -91,21 +88,6 @@ def _document(deployment: Deployment, table: str, found: "Found") -> dict[str, A
         "commit": commit.hash if commit else one.merge_hash if one else "",
         "commit_message": commit.message if commit else "",
     }
-
-
-def _state(deployment: Deployment, ingestion: Ingestion) -> str:
-    """Describe the ingestion's state, and the request that removed its rows if there is one."""
-    if ingestion.change or len(ingestion.tables) != 1:
-        return ingestion.state
-    adapters = deployment.adapters()
-    published = [ingestion.id] if ingestion.state is State.PUBLISHED else []
-    for commit in undoing(adapters, ingestion.table, published).values():
-        return f"{ingestion.state}; undone by commit {commit.hash}: {commit.message}"
-    request = retraction_of(adapters, ingestion)
-    if request is None or request.change is None:
-        return ingestion.state
-    asked = f"retraction {request.id} by {request.change.by}: {request.change.message}"
-    return f"{ingestion.state}; {asked} ({status_text(request)})"
 
 
 def _print(documents: Iterable[dict[str, Any]]) -> None:

@@ -100,6 +100,10 @@ def _head(known: Account) -> None:
         with st.container(border=True):
             st.markdown(":material/gavel: **Published although its audit failed**")
             st.text(visible(words))
+    if known.undone:
+        with st.container(border=True):
+            st.markdown(":material/undo: **Its rows were removed on request**")
+            st.text(visible(known.undone))
     if one.superseded_by:
         label = f"The newer version, {code(one.superseded_by[:ID_PART])}"
         formatting.ingestion(one.superseded_by, label, ":material/update:")

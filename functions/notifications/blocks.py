@@ -5,6 +5,8 @@ keys and contracts is escaped, so that it neither links nor pings (Slack, "Forma
 surfaces").
 """
 
+import re
+
 from functions.model.messages.alert import Alert, Block, Kind
 from lakegate.text import one_line, visible
 
@@ -35,7 +37,7 @@ def escaped(text: str) -> str:
 
 def plain(text: str) -> str:
     """Return escaped text that ends no code block, cut to half a section."""
-    return escaped(text.replace("`", "'"))[: SECTION // 2]
+    return _begun(escaped(text.replace("`", "'")), SECTION // 2)
 
 
 def code(text: str) -> str:
@@ -52,7 +54,7 @@ def cut(text: str, limit: int) -> str:
     """Return at most `limit` characters of a text, with an open code block closed."""
     if len(text) <= limit:
         return text
-    kept = text[: limit - 4]
+    kept = _begun(text, limit - 4)
     return kept + "…" + ("```" if kept.count("```") % 2 else "")
 
 
@@ -60,6 +62,11 @@ def notice(title: str, words: str, about: str, cause: str) -> Alert:
     """Return an alert about no ingestion: a title above escaped words, or our own markup."""
     blocks = (section(f"*{title}*\n{words}"),)
     return Alert(title, blocks, about=about, kind=Kind.NOTICE, cause=cause)
+
+
+def _begun(text: str, length: int) -> str:
+    """Return the first characters of escaped text, without half of an escaped one at the end."""
+    return re.sub("&[a-z]{0,3}$", "", text[:length]) if len(text) > length else text
 
 
 def _words(text: str) -> Block:

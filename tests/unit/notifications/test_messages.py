@@ -1,5 +1,6 @@
 """Alerts have all required facts, within Slack's limits, as plain text."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -15,6 +16,7 @@ from functions.notifications.alert_text import (
     unreadable_event,
     without_buttons,
 )
+from functions.notifications.blocks import cut, escaped, plain
 from functions.notifications.slack import Place
 from functions.notifications.threads import Thread
 from functions.on_alert import headline
@@ -239,6 +241,13 @@ def test_a_cut_closes_what_it_opened(length: int) -> None:
     check = replace(FAILED, expected="x" * (length - 600), samples=({"n": "y" * 2000},))
     for text in texts(alert(INGESTION, replace(REPORT, checks=(check,)))):
         assert text.count("```") % 2 == 0
+
+
+@pytest.mark.parametrize("length", range(1490, 1502))
+def test_a_cut_leaves_no_half_of_an_escaped_character(length: int) -> None:
+    """What is kept of "&", escaped for Slack, is all of it or nothing."""
+    for text in (plain("x" * length + "&<" * 9), cut("x" * length + escaped("&<" * 9), 1500)):
+        assert re.search("&(?!amp;|lt;)", text) is None
 
 
 def test_an_unreadable_event_says_where_it_came_from() -> None:

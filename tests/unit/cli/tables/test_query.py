@@ -2,11 +2,12 @@
 
 import csv
 import io
+import json
 
 import pyarrow as pa
 import pytest
 
-from cli.tables.query import print_csv, print_table
+from cli.tables.query import print_csv, print_json, print_table
 
 
 def answer(rows: int) -> pa.RecordBatchReader:
@@ -51,6 +52,15 @@ def test_null_is_an_empty_cell(capsys: pytest.CaptureFixture[str]) -> None:
     batch = pa.record_batch([[1], [None]], schema)
     print_csv(pa.RecordBatchReader.from_batches(schema, [batch]))
     assert capsys.readouterr().out == "id,words\n1,\n"
+
+
+def test_json_holds_nan_and_infinities_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every JSON reader takes the answer (RFC 8259 has no NaN), nested values included."""
+    numbers = [float("nan"), float("-inf"), 1.5]
+    batch = pa.record_batch({"x": numbers, "y": [[each] for each in numbers]})
+    print_json(pa.RecordBatchReader.from_batches(batch.schema, [batch]))
+    wanted = [{"x": each, "y": [each]} for each in ("NaN", "-Infinity", 1.5)]
+    assert json.loads(capsys.readouterr().out, parse_constant=pytest.fail) == wanted
 
 
 def test_times_that_python_has_not_are_printed_as_text(capsys: pytest.CaptureFixture[str]) -> None:
