@@ -1,6 +1,6 @@
 """`lakegate accept`: make a file's drift the new baseline."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -8,9 +8,6 @@ from access.deployment.choice import find
 from access.ingestions.identify import identified
 from cli.console import terminal
 from cli.console.options import By, Id
-
-if TYPE_CHECKING:  # they import Nessie's library: a second that help does not need
-    pass
 
 
 def accept(

@@ -6,13 +6,12 @@ from typing import Annotated
 import typer
 
 from access.deployment.choice import find
-from access.ingestions.follow import TrackedIngestion
 from access.ingestions.identify import identified
 from cli.console import terminal
 from cli.console.options import By, Id, Seconds, Wait, Yes, confirm
-from cli.ingestions.wait import wait_for
+from cli.tables.requested import end, follow
 from lakegate.job.change import Change
-from lakegate.job.landing import ID_PART, ingestion_id
+from lakegate.job.landing import ingestion_id
 from lakegate.text import count
 
 
@@ -40,10 +39,7 @@ def change(
     landed = request.landed(adapters.lake.bucket)
     id_ = ingestion_id(landed)
     terminal.out().print(f"{id_}  change of {table}, token {request.token}", soft_wrap=True)
-    ingestion = intake.ask(adapters, request)
-    if wait:
-        wait_for(adapters, [TrackedIngestion(ingestion)], seconds)
-    terminal.out().print(f"Progress: `lakegate show {id_[:ID_PART]}`")
+    end(adapters, intake.ask(adapters, request), wait=wait, seconds=seconds)
 
 
 def retract(
@@ -68,11 +64,8 @@ def retract(
     rows, tables = count(published.audit.rows, "row"), ", ".join(published.tables)
     confirm(f"Remove the {rows} of {published.name} from {tables}?", yes=yes)
     ingestion = intake.retract(adapters, published, by, reason)
-    about = f"retraction of {published.name} from {tables}, {ingestion.state}"
-    terminal.out().print(f"{ingestion.id}  {about}", soft_wrap=True)
-    if wait:
-        wait_for(adapters, [TrackedIngestion(ingestion)], seconds)
-    terminal.out().print(f"Progress: `lakegate show {ingestion.id[:ID_PART]}`")
+    what = f"retraction of {published.name} from {tables}"
+    follow(adapters, ingestion, what, by, wait=wait, seconds=seconds)
 
 
 def gate(
@@ -95,8 +88,5 @@ def gate(
     adapters = find(context.obj).adapters()
     wanted = takeover.takeover(adapters, branch, table, by or getpass.getuser(), reason)
     ingestion = takeover.gate(adapters, wanted)
-    about = f"takeover of {wanted.table} from {branch}, {ingestion.state}"
-    terminal.out().print(f"{ingestion.id}  {about}", soft_wrap=True)
-    if wait:
-        wait_for(adapters, [TrackedIngestion(ingestion)], seconds)
-    terminal.out().print(f"Progress: `lakegate show {ingestion.id[:ID_PART]}`")
+    what = f"takeover of {wanted.table} from {branch}"
+    follow(adapters, ingestion, what, wanted.by, wait=wait, seconds=seconds)

@@ -11,10 +11,9 @@ from rich.text import Text
 from access.deployment.choice import find
 from access.deployment.deployment import Deployment
 from access.evidence.failing_rows import Concealment
-from access.ingestions.follow import TrackedIngestion
 from cli.console import audit, terminal
 from cli.console.options import Seconds, Wait, Yes, confirm, since
-from cli.ingestions.wait import wait_for
+from cli.tables.requested import follow
 from functions.adapters.s3 import contracts_of
 from functions.model.commits import MAIN
 from functions.operations.decisions.restore import Undo, is_commit, undo
@@ -66,10 +65,7 @@ def restore(
         return
     confirm(f"Give {table} the rows of {wanted.to.hash[:ID_PART]}?", yes=yes)
     ingestion = request(adapters, wanted, by, reason)
-    terminal.out().print(f"{ingestion.id}  restoration of {table}, {ingestion.state}")
-    if wait:
-        wait_for(adapters, [TrackedIngestion(ingestion)], seconds)
-    terminal.out().print(f"Progress: `lakegate show {ingestion.id[:ID_PART]}`")
+    follow(adapters, ingestion, f"restoration of {table}", by, wait=wait, seconds=seconds)
 
 
 def _rows(deployment: Deployment, wanted: Undo) -> "Difference":
