@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from access.evidence.failing_rows import audit_of, concealment, contract_of
 from access.mending.csv_rows import CsvRows
-from access.mending.json_rows import JsonRows
+from access.mending.json_rows import JsonItems, JsonRows
 from access.mending.records import BadCorrection, Rows, Text, mended
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing, Overwritten
@@ -177,12 +177,9 @@ def _opened(adapters: Adapters, rejected: Ingestion, find: Find) -> Iterator[_Re
         if not broken.reasons:
             raise _not_by_rows(others)
         text = Text.of(copy, contract.options.get("encoding", "UTF-8"))
-        rows: Rows = JsonRows(contract, text)
+        rows: Rows = (JsonItems if broken.unit == JsonItems.unit else JsonRows)(contract)
         if contract.format in FLAT_FORMATS:
             rows = CsvRows(contract, text, broken.unit, limits)
-        elif broken.unit != "line":
-            message = "rows of a JSON file that is one array cannot be mended alone"
-            raise LakegateError("NOT_BY_ROWS", f"{message}\n{_ELSE}")
         yield _Rejected(contract, copy, text, rows, broken, others)
 
 

@@ -3,7 +3,7 @@
 import gzip
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import TextIOWrapper
 from pathlib import Path
 from typing import BinaryIO, Protocol, TextIO, cast
@@ -141,11 +141,15 @@ def mended(
 
     Raises LakegateError MOVED_ROWS if one of them is not there.
     """
-    left = {*texts, *removed}
+    left, before = {*texts, *removed}, Record(0, "")
     for each in records:
         left.discard(each.number)
         if each.number not in removed:
-            yield texts.get(each.number, each.text) + each.end
+            yield before.text + before.end
+            before = replace(each, text=texts.get(each.number, each.text))
+        elif before.number:  # no comma may stand behind the last item of an array
+            before = replace(before, end=each.end)
+    yield before.text + before.end
     if left:
         message = f"the file has no row {min(left):,}: this is a bug in Lakegate"
         raise LakegateError("MOVED_ROWS", message)

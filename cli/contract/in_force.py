@@ -18,6 +18,8 @@ from lakegate.contract.claims import refuse_clashes
 from lakegate.contract.model import Contract, ContractInvalid
 from lakegate.text import one_line
 
+_DEFAULT = [Path("contracts")]
+
 
 def list_contracts(context: typer.Context, as_json: AsJson = False) -> None:
     """List the contracts in force: table, version, landing prefix, format, checks, owner."""
@@ -61,14 +63,17 @@ def _listed(stored: StoredContract) -> dict[str, Any]:
 
 def push_contracts(
     context: typer.Context,
-    directory: Annotated[
-        Path, typer.Argument(help="Directory of contracts.", exists=True, file_okay=False)
-    ] = Path("contracts"),
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="[FILE]...", help="Contract files, or directories of them.", exists=True
+        ),
+    ] = _DEFAULT,
     dry_run: DryRun = False,
     since: Since = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> None:
-    """Check all contracts of a directory, and put them in force for the next files.
+    """Check contracts, and put them in force for the next files: all of them or none.
 
     With --dry-run and --since it judges landed files by those that would be new in force, and
     exits like `lakegate contract test --since`.
@@ -77,9 +82,9 @@ def push_contracts(
         raise typer.BadParameter("--since needs --dry-run")
     adapters, tell = find(context.obj).adapters(), terminal.err().print
     if not dry_run:
-        push(adapters.lake, [directory], tell)
+        push(adapters.lake, paths, tell)
         return
-    new = pending(adapters.lake, [directory], tell)
+    new = pending(adapters.lake, paths, tell)
     for each in new:
         tell(f"contract {each.valid().table} would be put in force, from {each.file}")
     contracts = [each.valid() for each in new]

@@ -1,12 +1,14 @@
 """Every broken row of a file is found again, with its number and each of its reasons."""
 
 import gzip
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from access.mending.csv_rows import CsvRows
+from access.mending.json_rows import JsonItems
 from access.mending.records import Text
 from infra.local.contract_test import broken_rows
 from lakegate.audit import broken_rows as limits
@@ -76,6 +78,20 @@ def test_each_broken_line_of_json_is_found(job: Job, tmp_path: Path) -> None:
     assert (unit, list(reasons)) == ("line", [1, 2, 3, 5, 6])
     assert reasons[3] == tuple(f"{each}, without quotes" for each in (WHOLE, HALF))
     assert reasons[5] == ("not exactly one JSON object, with each key once",)
+
+
+def test_each_broken_item_of_an_array_is_found(job: Job, tmp_path: Path) -> None:
+    """Items are counted as they are cut for a correction, however they are written."""
+    file, by = tmp_path / "a.json", contract("json")
+    objects = [json.loads(line) for line in JSON.splitlines() if line]
+    file.write_text(f"\ufeff{json.dumps(objects, indent=1)}")
+    unit, reasons = found(job, file, by)
+    assert (unit, list(reasons)) == ("item", [1, 2, 3, 4, 5])
+    text = Text.of(file, "UTF-8")
+    with text.read(file) as lines:
+        items = [each for each in JsonItems(by).records(lines) if each.number]
+    assert [json.loads(each.text) for each in items] == objects
+    assert reasons[4] == ("not exactly one JSON object, with each key once",)
 
 
 def test_many_partitions_are_counted_through(job: Job, tmp_path: Path) -> None:

@@ -182,11 +182,65 @@ def test_json_lines_keep_everything_else(rejected: Callable[..., Rejected]) -> N
     )
 
 
-def test_an_array_is_refused(rejected: Callable[..., Rejected]) -> None:
-    """A JSON file that is one array has no lines of rows; the message says what to do."""
-    file = rejected(b'[{"id": null}]', {1: "no id"}, settings=JSON, unit="item")
-    with pytest.raises(LakegateError, match=r"NOT_BY_ROWS.*array.*\nCorrect the whole file"):
-        file.write()
+ARRAY = (
+    b'\xef\xbb\xbf [ {"id": null, "name": "a, [b] \\"}"},\n'
+    b'  {\n   "id": 2,\n   "n": [1, {"x": 1}]\n  },\n  5\n ,{"id": "x"}]\n'
+)
+ARRAYS: dict[str, Any] = {"settings": JSON, "unit": "item", "key": "shop/orders/a.json"}
+
+
+def test_an_array_keeps_everything_but_the_corrected_items(
+    rejected: Callable[..., Rejected],
+) -> None:
+    """An item may have several lines and signs of JSON in texts; one that is no object is text."""
+    file = rejected(ARRAY, {1: "no id", 2: "odd", 3: "no object"}, **ARRAYS)
+    written, out = file.write()
+    assert (written.rows, written.unit) == (3, "item")
+    assert out == (
+        b'[\n{"_item": 1, "_reason": "no id", "id": null, "name": "a, [b] \\"}"},\n'
+        b'{"_item": 2, "_reason": "odd", "id": 2,\n   "n": [1, {"x": 1}]},\n'
+        b'{"_item": 3, "_reason": "no object", "_text": "5"}\n]\n'
+    )
+    _, mended = file.mend(out.replace(b"null", b"1").replace(b'"_text": "5"', b'"id": 5'))
+    assert mended == (
+        ARRAY.replace(b"null", b"1")
+        .replace(b'{\n   "id": 2', b'{"id": 2')
+        .replace(b"}]\n  }", b"}]}")
+        .replace(b"\n  5", b'\n  {"id": 5}')
+    )
+
+
+@pytest.mark.parametrize("removed", [{1}, {4}, {2, 3}, {3, 4}, {1, 2, 4}, {1, 2, 3, 4}])
+def test_an_array_without_some_items_is_an_array(
+    rejected: Callable[..., Rejected], removed: set[int]
+) -> None:
+    """Commas stand between the items that are left, and nowhere else."""
+    file = rejected(ARRAY, dict.fromkeys(removed, "no id"), **ARRAYS)
+    done, mended = file.mend(b"[]", drop_missing=True)
+    assert done.removed == len(removed)
+    every = json.loads(ARRAY.decode("utf-8-sig"))
+    left = [item for number, item in enumerate(every, 1) if number not in removed]
+    assert json.loads(mended.decode("utf-8-sig")) == left
+
+
+@pytest.mark.parametrize(
+    ("corrected", "line"),
+    [
+        (b'{"_item": 1, "_reason": "no id", "id": 1}\n', 1),
+        (b'[\n{"_item": 1, "_reason": "no id", "id": 1}\n', 3),
+        (b'[\n{"_item": 1, "_reason": "no id",\n"id": 1}\n{}]', 4),
+        (b'[{"_item": 1, "_reason": "no id", "id": 1},\n5]', 2),
+        (b'[{"_item": 1, "_reason": "no id", "_text": "{}, {}"}]', 1),
+        (b'[{"_item": 1, "_reason": "no id", "_text": "1]"}]', 1),
+    ],
+)
+def test_a_wrong_array_names_its_line(
+    rejected: Callable[..., Rejected], corrected: bytes, line: int
+) -> None:
+    """Lines, no JSON, an item without its number, and two items in place of one are refused."""
+    file = rejected(b'[{"id": null}]', {1: "no id"}, **ARRAYS)
+    with pytest.raises(LakegateError, match=rf"BAD_CORRECTION.*fixed.csv, line {line}: "):
+        file.mend(corrected)
 
 
 BAD = {
