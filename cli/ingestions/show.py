@@ -15,7 +15,7 @@ from cli.console.options import AsJson, Id
 from functions.model import merge_commit, queueing
 from functions.model.ingestion import Ingestion
 from lakegate.audit.report import AuditReport
-from lakegate.text import one_line
+from lakegate.text import count, one_line
 
 
 def show(
@@ -123,7 +123,7 @@ def _transform(report: AuditReport | None) -> str:
     if not report or not report.transform:
         return ""
     sql = " ".join(report.transform.split())
-    return f"{report.source_rows:,} rows in the file, {report.rows_read:,} after {sql}"
+    return f"{count(report.source_rows, 'row')} in the file, {report.rows_read:,} after {sql}"
 
 
 def source(ingestion: Ingestion) -> list[tuple[str, str]]:
@@ -145,7 +145,7 @@ def rows_of(ingestion: Ingestion) -> str:
 
 
 def _replaced(ingestion: Ingestion) -> str:
-    rows = f"{ingestion.audit.replaced_rows:,} rows"
+    rows = count(ingestion.audit.replaced_rows, "row")
     return f"{rows} of {', '.join(ingestion.replaced)}" if ingestion.replaced else ""
 
 

@@ -11,6 +11,7 @@ from cli.console import json_output, terminal
 from cli.console.options import AsJson, DryRun, NotAgreed, Yes
 from functions.model.ingestion import Ingestion
 from functions.operations.recovery.realign_plan import Kind
+from lakegate.text import count
 
 if TYPE_CHECKING:  # it imports Nessie's library: a second that help does not need
     from functions.operations.recovery.realign import Done, Realigned
@@ -105,7 +106,7 @@ def lines(realigned: "Realigned", *, dry_run: bool) -> Iterator[str]:
 def _name(kind: Kind, done: "Done") -> str:
     now, why = done.decision.ingestion, done.decision.why
     where = f"{now.landed.uri} (version {now.landed.version})"
-    about = f"{now.audit.rows:,} rows in {', '.join(now.tables)}"
+    about = f"{count(now.audit.rows, 'row')} in {', '.join(now.tables)}"
     return f"{kind.value}: {now.id} {where}, {about}" + (f": {why}" if why else "")
 
 
@@ -116,7 +117,10 @@ def _tables(done: "Sequence[Done]") -> Iterator[tuple[str, str]]:
         if kind in (Kind.PUBLISH_AGAIN, Kind.LOST):
             (changes if now.change else files).update(now.tables)
     for table in sorted(files | changes):
-        yield table, f"main lost {files[table]:,} files and {changes[table]:,} changes"
+        yield (
+            table,
+            f"main lost {count(files[table], 'file')} and {count(changes[table], 'change')}",
+        )
 
 
 def _by_kind(done: "Sequence[Done]") -> Mapping[Kind, list[Ingestion]]:

@@ -15,7 +15,7 @@ from lakegate.errors import LakegateError, Permanent
 from lakegate.job.batch import BatchFile
 from lakegate.job.change import Change, replacing
 from lakegate.job.landing import ID_PART
-from lakegate.text import one_line
+from lakegate.text import count, one_line
 
 INGESTIONS = "lakegate.ingestions"
 TABLE = "lakegate.table"
@@ -120,14 +120,14 @@ def message(members: Sequence[Ingestion]) -> str:
         return one_line(f"Publish {what} to {table}: {replacing(rows, removed, updated)}")
     if first.parts:
         what, table = f"{len(first.parts)} files of {first.name}", ", ".join(first.tables)
-    return one_line(f"Publish {rows:,} rows of {what} to {table}")
+    return one_line(f"Publish {count(rows, 'row')} of {what} to {table}")
 
 
 def _change_message(ingestion: Ingestion, change: Change) -> str:
     table, why = ingestion.table, f"by {change.by}: {_one_line(change)}"
     if change.retracts:
         removed = ingestion.audit.replaced_rows
-        return f"Retract {removed:,} rows of {change.retracts[:ID_PART]} from {table}, {why}"
+        return f"Retract {count(removed, 'row')} of {change.retracts[:ID_PART]} from {table}, {why}"
     if change.restores:
         return f"Restore {table} to {change.restores[:ID_PART]}, {rows_of(ingestion)}, {why}"
     if taken := change.takeover:
@@ -137,13 +137,13 @@ def _change_message(ingestion: Ingestion, change: Change) -> str:
 
 def rows_of(ingestion: Ingestion) -> str:
     """Describe how many rows it brings to main, and what they do with those that are there."""
+    audit = ingestion.audit
+    rows = count(audit.rows, "row")
     if ingestion.change:
-        return f"{ingestion.audit.rows:,} rows added, {ingestion.audit.replaced_rows:,} removed"
+        return f"{rows} added, {audit.replaced_rows:,} removed"
     if not ingestion.terms.is_ordered:
-        return f"{ingestion.audit.rows:,} rows"
-    return replacing(
-        ingestion.audit.rows, ingestion.audit.replaced_rows, ingestion.audit.updated_rows
-    )
+        return rows
+    return replacing(audit.rows, audit.replaced_rows, audit.updated_rows)
 
 
 def _one_line(change: Change) -> str:

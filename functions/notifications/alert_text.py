@@ -259,7 +259,7 @@ def _recovery(ingestion: Ingestion) -> tuple[str, str]:
     if ingestion.state is State.IGNORED:
         words = ingestion.reason.message if ingestion.reason else ""
         return f"No longer needed: {name}", words
-    rows = f"{rows_of(ingestion)}{' on main' if ingestion.terms.is_ordered else ' are on main'}"
+    rows = f"{rows_of(ingestion)} on main"
     if approval:
         words = f"{rows}, approved by {approval.by}: {approval.reason}"
         return f"Published anyway by {approval.by}: {name}", words

@@ -95,7 +95,7 @@ def _by_table(landed: Sequence[IngestionSummary]) -> Iterable[str]:
         note = f", {failed:,} failed" if failed else ""
         rows = sum(brief.rows_for(table) for brief in briefs if brief.state is State.PUBLISHED)
         named = code(table[:_LONGEST] or "(no contract)")
-        yield f"{named} {count(len(briefs), 'file')}, {rows:,} rows{note}"
+        yield f"{named} {count(len(briefs), 'file')}, {count(rows, 'row')}{note}"
 
 
 def _by_cause(landed: Sequence[IngestionSummary]) -> Iterable[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from lakegate.errors import Permanent
 from lakegate.job.landing import LandedObject
-from lakegate.text import load_json
+from lakegate.text import count, load_json
 
 CHANGES = "changes/"
 MOST_CHARACTERS = 10_000  # of a statement: ledger and main's log keep it
@@ -171,10 +171,10 @@ class Effect:
     @property
     def wording(self) -> str:
         """Return the effect of a change as a sentence."""
-        return f"{self.added:,} rows added, {self.removed:,} removed"
+        return f"{count(self.added, 'row')} added, {self.removed:,} removed"
 
 
 def replacing(added: int, removed: int, updated: int) -> str:
     """Describe the effect of a file that may remove rows of others."""
     inserted, deleted = added - updated, removed - updated
-    return f"{inserted:,} rows inserted, {updated:,} updated, {deleted:,} deleted"
+    return f"{count(inserted, 'row')} inserted, {updated:,} updated, {deleted:,} deleted"

@@ -78,7 +78,7 @@ def test_a_delete_by_somebody_else_is_all_right(table: Table) -> None:
     table.delete("id = 4")
     found = document(exit_code=0)
     [remark] = found["remarks"]
-    assert f"lakegate-publisher removed 1 rows of {TABLE} at 20" in remark["message"]
+    assert f"lakegate-publisher removed 1 row of {TABLE} at 20" in remark["message"]
     [balance] = found["tables"]
     assert (balance["rows"], balance["by_others"], balance["off_by"]) == (3, -1, 0)
 

@@ -46,7 +46,7 @@ def test_an_upsert_is_undone_and_that_is_undone(gate: Gate) -> None:
     assert gate.rows(TABLE) == [(1, 1.0), (2, 2.0)]
     id_ = next(line for line in output.splitlines() if "restoration of" in line).split()[0]
     log = words(run("log", TABLE))
-    assert f"Restore {TABLE} to {first[:12]}, 1 rows added, 2 removed, by Ann: a bad load" in log
+    assert f"Restore {TABLE} to {first[:12]}, 1 row added, 2 removed, by Ann: a bad load" in log
     assert f"RESTORE {first}" in run("show", id_)
     assert f"Restore {TABLE} to" in run("trace", ingestion_id(upsert), code=1)
     assert "RESTORE" in run("trace", TABLE, "--where", "id = 2")

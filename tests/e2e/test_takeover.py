@@ -61,7 +61,7 @@ def test_a_good_branch_is_published_once(gate: Gate) -> None:
     assert run("gate", "write/good", *told).split()[0] == done.id
     (entry,) = merge_commit.published(merge_commit.commit_of(gate.adapters.catalog.log(), done))
     assert (entry.kind, entry.rows, entry.asked_by) == ("change", 1, "Ann")
-    assert "Take over write/good into taken.good, 1 rows added" in run("log", name)
+    assert "Take over write/good into taken.good, 1 row added" in run("log", name)
     assert "TAKE OVER write/good" in run("show", done.id)
     append(table, 4, 4.0)
     assert "ALREADY_TAKEN" in run("gate", "write/good", code=1)

@@ -102,7 +102,7 @@ def test_upserts_at_once_refused_and_replayed(gate: Gate) -> None:
     assert bad.state is State.REJECTED
     assert gate.rows(_UPSERTED) == [(1, 1, 10, None), (2, 2, 22, None), (4, 1, 40, None)]
     commit = commit_of(gate.adapters.catalog.log(), second)
-    assert commit.message.endswith("1 rows inserted, 1 updated, 1 deleted")
+    assert commit.message.endswith("1 row inserted, 1 updated, 1 deleted")
     _changed_meanwhile(gate)
     agree(gate, {**_BY_KEY, "columns": _BY_KEY["columns"].replace("100", "1000")})
     replay(gate.adapters, bad)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from functions.model.commits import Commit
 from functions.model.notes.checkpoint import TableCount
+from lakegate.text import count
 
 if TYPE_CHECKING:  # it imports pyiceberg: a second that help does not need
     from functions.adapters.iceberg.files import DoubledFile, TableChange, TableRows
@@ -151,7 +152,7 @@ def wrong_rows(balance: Balance) -> Iterator[Finding]:
     for file in balance.doubled:
         message = (
             f"{table} lists the data file {file.path} {file.times} times: queries return its "
-            f"{file.rows:,} rows {file.times} times"
+            f"{count(file.rows, 'row')} {file.times} times"
         )
         yield Finding("DOUBLED_FILE", message, table)
     for path in balance.gone:
@@ -180,10 +181,10 @@ def changed_by_others(balance: Balance) -> Iterator[Finding]:
 
 
 def _did(gain: Gain) -> str:
-    if gain.rows:
-        return (
-            f"added {gain.rows:,} rows to" if gain.rows > 0 else f"removed {-gain.rows:,} rows of"
-        )
+    if gain.rows > 0:
+        return f"added {count(gain.rows, 'row')} to"
+    if gain.rows < 0:
+        return f"removed {count(-gain.rows, 'row')} of"
     if gain.removed or gain.added:
         return f"replaced {gain.removed:,} data files by {gain.added:,} with as many rows in"
     return "changed columns, properties or delete files, and no data file, of"

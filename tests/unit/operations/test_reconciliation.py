@@ -209,7 +209,7 @@ def test_changes_by_others_are_remarks() -> None:
     assert found.problems == ()
     assert codes(found.remarks) == ["CHANGED_BY_OTHERS"] * 3
     assert f"ann added 1,000 rows to shop.orders at {added.time}" in found.remarks[0].message
-    assert "ann removed 1 rows of shop.orders" in found.remarks[1].message
+    assert "ann removed 1 row of shop.orders" in found.remarks[1].message
     assert "ann changed columns, properties or delete files, and" in found.remarks[2].message
     assert [each.commit for each in found.remarks] == [added.hash, removed.hash, column.hash]
 
