@@ -220,6 +220,32 @@ def test_a_newer_version_does_not_look_for_undone_rows() -> None:
     assert len(files(deployment)) == 2
 
 
+def retracted_and_restored(deployment: Scenario) -> Ingestion:
+    """Return a published file that was retracted, and whose rows a restoration brought back."""
+    first = deployment.ended(KEY, b"the same")
+    deployment.end_of(retract(deployment.adapters, first, "Ann", "by mistake").landed)
+    assert files(deployment) == []
+    restored(deployment, first.merge_hash)
+    assert files(deployment) == [first.landed.uri]
+    return first
+
+
+def test_a_file_whose_retraction_is_undone_counts_again(deployment: Scenario) -> None:
+    """The same bytes as rows that a restoration brought back are a duplicate of these."""
+    deployment.ask(onDuplicate="hold")
+    first = retracted_and_restored(deployment)
+    again = deployment.ended(LATE, b"the same")
+    assert (again.state, again.audit.duplicate_of) == (State.REJECTED, first.id)
+
+
+def test_a_newer_version_finds_rows_that_came_back(deployment: Scenario) -> None:
+    """A version is not published beside the rows of an earlier one, which were written again."""
+    deployment.ask(onNewVersion="replace")
+    first = retracted_and_restored(deployment)
+    assert deployment.end(deployment.ended(KEY)) == "rejected CANNOT_REPLACE"
+    assert files(deployment) == [first.landed.uri]
+
+
 def test_a_lost_ledger_gets_it_back(deployment: Scenario) -> None:
     """Main's log and the stored text restore the request and its effect."""
     first = deployment.ended()
