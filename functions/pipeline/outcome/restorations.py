@@ -6,9 +6,10 @@ from functions.adapters.all import Adapters
 from functions.adapters.nessie import UnknownBranch
 from functions.model import merge_commit
 from functions.model.commits import Commit
-from lakegate.errors import Permanent
+from functions.model.ingestion import State
+from lakegate.errors import LakegateError, Permanent
 from lakegate.job.change import Change
-from lakegate.job.landing import ID_PART
+from lakegate.job.landing import ID_PART, ingestion_id
 
 
 def require_unmoved(adapters: Adapters, change: Change, at: str) -> None:
@@ -31,6 +32,18 @@ def require_unmoved(adapters: Adapters, change: Change, at: str) -> None:
 def _moved(change: Change, why: str) -> Permanent:
     again = f"lakegate restore {change.table} --to {change.restores[:ID_PART]}"
     return Permanent("TABLE_MOVED", f"{why}: look again by `{again}`")
+
+
+def require_not_undone(adapters: Adapters, retraction: Change) -> None:
+    """Raise LakegateError UNDONE if main got back the rows that an earlier request removed."""
+    id_ = ingestion_id(retraction.landed(adapters.lake.bucket))
+    done = [each.id for each in adapters.ledger.together([id_]) if each.state is State.PUBLISHED]
+    for commit in undoing(adapters, retraction.table, done).values():
+        message = (
+            f"the file was retracted before, and commit {commit.hash} brought its rows back\n"
+            f"A file is retracted once: remove them by `lakegate change {retraction.table}`."
+        )
+        raise LakegateError("UNDONE", message)
 
 
 def undoing(adapters: Adapters, table: str, published: Iterable[str]) -> dict[str, Commit]:

@@ -12,6 +12,7 @@ from functions.adapters.s3 import contracts_of
 from functions.model.ingestion import NOT_STARTED, Ingestion, State
 from functions.model.ingestion_summary import status_text
 from functions.pipeline.outcome.finish import finish
+from functions.pipeline.outcome.restorations import require_not_undone
 from functions.pipeline.start.submit import submit
 from functions.telemetry import logger
 from lakegate.errors import LakegateError
@@ -59,11 +60,13 @@ def retract(adapters: Adapters, published: Ingestion, by: str, reason: str) -> I
     """Request that main's table loses the rows of a published file; return the request's ingestion.
 
     It is one change for each file: repeated, it continues the first request. Raise LakegateError as
-    `require_retractable`, and NAME_NEEDED.
+    `require_retractable`, NAME_NEEDED, and UNDONE where a restoration brought the rows back.
     """
     require_name(by, reason)
     require_retractable(published)
-    return ask(adapters, retraction(published.tables[0], published.id, by, reason))
+    asked = retraction(published.tables[0], published.id, by, reason)
+    require_not_undone(adapters, asked)
+    return ask(adapters, asked)
 
 
 def require_retractable(published: Ingestion) -> None:

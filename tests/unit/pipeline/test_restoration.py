@@ -238,6 +238,14 @@ def test_a_file_whose_retraction_is_undone_counts_again(deployment: Scenario) ->
     assert (again.state, again.audit.duplicate_of) == (State.REJECTED, first.id)
 
 
+def test_a_second_retraction_says_that_nothing_would_happen(deployment: Scenario) -> None:
+    """It is one request for each file, which was published: so it must not look done."""
+    first = retracted_and_restored(deployment)
+    with pytest.raises(LakegateError, match="brought its rows back") as caught:
+        retract(deployment.adapters, first, "Ann", "again")
+    assert caught.value.code == "UNDONE"
+
+
 def test_a_newer_version_finds_rows_that_came_back(deployment: Scenario) -> None:
     """A version is not published beside the rows of an earlier one, which were written again."""
     deployment.ask(onNewVersion="replace")
