@@ -34,15 +34,19 @@ def _moved(change: Change, why: str) -> Permanent:
     return Permanent("TABLE_MOVED", f"{why}: look again by `{again}`")
 
 
-def require_not_undone(adapters: Adapters, retraction: Change) -> None:
-    """Raise LakegateError UNDONE if main got back the rows that an earlier request removed."""
-    id_ = ingestion_id(retraction.landed(adapters.lake.bucket))
+def require_not_undone(adapters: Adapters, change: Change) -> None:
+    """Raise LakegateError UNDONE if it was done before, and a restoration undid it."""
+    id_ = ingestion_id(change.landed(adapters.lake.bucket))
     done = [each.id for each in adapters.ledger.together([id_]) if each.state is State.PUBLISHED]
-    for commit in undoing(adapters, retraction.table, done).values():
-        message = (
-            f"the file was retracted before, and commit {commit.hash} brought its rows back\n"
-            f"A file is retracted once: remove them by `lakegate change {retraction.table}`."
-        )
+    for commit in undoing(adapters, change.table, done).values():
+        remedy = "A token is for one change: give none."
+        if change.retracts:
+            remedy = (
+                f"A file is retracted once: remove its rows by `lakegate change {change.table}`."
+            )
+        if change.takeover:
+            remedy = "A branch is taken over once: write its rows again on a new branch off main."
+        message = f"this was done before, and main's commit {commit.hash} undid it\n{remedy}"
         raise LakegateError("UNDONE", message)
 
 

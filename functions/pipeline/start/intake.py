@@ -60,13 +60,11 @@ def retract(adapters: Adapters, published: Ingestion, by: str, reason: str) -> I
     """Request that main's table loses the rows of a published file; return the request's ingestion.
 
     It is one change for each file: repeated, it continues the first request. Raise LakegateError as
-    `require_retractable`, NAME_NEEDED, and UNDONE where a restoration brought the rows back.
+    `require_retractable` and `ask`, and NAME_NEEDED.
     """
     require_name(by, reason)
     require_retractable(published)
-    asked = retraction(published.tables[0], published.id, by, reason)
-    require_not_undone(adapters, asked)
-    return ask(adapters, asked)
+    return ask(adapters, retraction(published.tables[0], published.id, by, reason))
 
 
 def require_retractable(published: Ingestion) -> None:
@@ -98,7 +96,8 @@ def require_name(by: str, reason: str) -> None:
 def ask(adapters: Adapters, change: Change) -> Ingestion:
     """Put a change's text and begin its ingestion; a repeated request continues the first one.
 
-    The sweep continues what a crash left. Raise LakegateError if the change cannot be run.
+    The sweep continues what a crash left. Raise LakegateError if the change cannot be run, or was
+    undone since.
     """
     tables = sorted(contracts_of(adapters.lake, change.table))
     if change.table not in tables:
@@ -119,4 +118,5 @@ def ask(adapters: Adapters, change: Change) -> Ingestion:
             "are kept: put its rows into a table, and MERGE from there"
         )
         raise LakegateError("STATEMENT_TOO_LONG", message)
+    require_not_undone(adapters, change)
     return take_in(adapters, adapters.lake.put_change(change))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from functions.model import merge_commit
 from functions.model.ingestion import Ingestion, State
 from functions.operations.decisions.restore import Undo, restore, undo
+from functions.operations.decisions.takeover import gate, takeover
 from functions.operations.reconcile.compare import reconciled
 from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.pipeline.outcome.restorations import undoing
@@ -241,9 +242,25 @@ def test_a_file_whose_retraction_is_undone_counts_again(deployment: Scenario) ->
 def test_a_second_retraction_says_that_nothing_would_happen(deployment: Scenario) -> None:
     """It is one request for each file, which was published: so it must not look done."""
     first = retracted_and_restored(deployment)
-    with pytest.raises(LakegateError, match="brought its rows back") as caught:
+    with pytest.raises(LakegateError, match=r"lakegate change shop\.orders") as caught:
         retract(deployment.adapters, first, "Ann", "again")
     assert caught.value.code == "UNDONE"
+
+
+def test_what_was_undone_is_not_done_by_its_old_request(deployment: Scenario) -> None:
+    """A change with the token of one that was undone is refused, and a takeover likewise."""
+    first = deployment.ended()
+    change = Change(TABLE, "DELETE FROM shop.orders", "token", "Ann")
+    deployment.end_of(ask(deployment.adapters, change).landed)
+    deployment.others.write_on_own_branch("write/nightly", TABLE)
+    wanted = takeover(deployment.adapters, "write/nightly", by="Ann", because="nightly")
+    deployment.end_of(gate(deployment.adapters, wanted).landed)
+    restored(deployment, first.merge_hash)
+    for asked_again in (change, wanted):
+        with pytest.raises(LakegateError) as caught:
+            ask(deployment.adapters, asked_again)
+        assert caught.value.code == "UNDONE"
+        assert len(caught.value.message.splitlines()) == 2
 
 
 def test_a_newer_version_finds_rows_that_came_back(deployment: Scenario) -> None:
