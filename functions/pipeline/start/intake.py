@@ -96,8 +96,7 @@ def require_name(by: str, reason: str) -> None:
 def ask(adapters: Adapters, change: Change) -> Ingestion:
     """Put a change's text and begin its ingestion; a repeated request continues the first one.
 
-    The sweep continues what a crash left. Raise LakegateError if the change cannot be run, or was
-    undone since.
+    The sweep continues what a crash left. Raise LakegateError if it cannot be run, or was undone.
     """
     tables = sorted(contracts_of(adapters.lake, change.table))
     if change.table not in tables:
