@@ -64,6 +64,15 @@ def test_more_files_than_one_write_takes_get_an_intent_together(ledger: AnyLedge
     assert not any(each.shared_intent.id for each in done)  # no write about it any more
 
 
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_a_group_is_listed_whoever_gave_it_an_intent(ledger: AnyLedger, first: int) -> None:
+    """Others find a group that waits, whichever member the process began with."""
+    members = audited_group(ledger, 0)
+    began = [members[first], *(each for each in members if each.id != members[first].id)]
+    ledger.rebase(began, NEW, "b2")
+    assert [each.intent for each in ledger.waiting("a.b")] == [NEW]
+
+
 def test_a_commit_has_room_for_five_groups_of_a_hundred(ledger: AnyLedger) -> None:
     """Groups join as long as their files, and what is said about them, stay few enough."""
     group, room = audited_group(ledger, 0, 100), Room()

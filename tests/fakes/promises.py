@@ -132,7 +132,7 @@ def _exactly_the_published_is_on_main(deployment: Deployment, published: list[In
     log = [each for commit in deployment.catalog.log() for each in merge_commit.published(commit)]
     named = Counter(each.id for each in log)
     came = named + others.withdrawn
-    gone = replaced.keys() | _retracted(published) | _undone(deployment)
+    gone = replaced.keys() | _retracted(deployment, published) | _undone(deployment)
     live = (deployment.ledger.get(id_) for id_ in came.elements() if id_ not in gone)
     expected = others.brought + Counter(row for i in live for row in _rows(deployment, i))
     expected.subtract(others.took)
@@ -160,9 +160,11 @@ def _files_keep_their_order(deployment: Deployment) -> None:
         assert earlier.landed.landed_at <= later.landed.landed_at, f"out of order: {later}"
 
 
-def _retracted(published: list[Ingestion]) -> set[str]:
-    """Return the ids of the files whose rows were removed on request."""
-    return {i.change.retracts for i in published if i.change and i.change.retracts}
+def _retracted(deployment: Deployment, published: list[Ingestion]) -> set[str]:
+    """Return the ids of the files whose rows were removed on request, for which it still holds."""
+    undone = _undone(deployment)
+    changes = (i.change for i in published if i.change and i.id not in undone)
+    return {change.retracts for change in changes if change.retracts}
 
 
 def _undone(deployment: Deployment) -> set[str]:
@@ -260,7 +262,7 @@ def _no_bytes_come_twice_unnoticed(deployment: Deployment, published: list[Inges
     """
     files = [i for i in published if not i.parts and not i.terms.replaces and i.landed.etag]
     files = [i for i in files if not i.decisions.approval]
-    gone = _retracted(published) | _undone(deployment)
+    gone = _retracted(deployment, published) | _undone(deployment)
     known = [i for i in files if i.id not in gone and not deployment.ledger.was_lost(i.id)]
     alike: dict[tuple[str, str, int], list[Ingestion]] = {}
     for each in known:

@@ -81,7 +81,8 @@ class Ledger(Reads):
         Its branch was created off main at `base_hash`. Those that came to their intent as one large
         group take one write together; the others one each, and `fit_together`.
         """
-        at, group = self._now(), tuple(each.id for each in members) if len(members) > 1 else ()
+        ids = tuple(each.id for each in _as_listed(members))
+        at, group = self._now(), ids if len(ids) > 1 else ()
         alone = [each for each in members if not each.shared_intent.is_open]
         rebased = [each.rebased(at, intent, base_hash, group) for each in alone]
         self._groups.keep(map(whole_item, rebased))
@@ -157,6 +158,15 @@ class Ledger(Reads):
     def _conditional_put(self, old: Ingestion, new: Ingestion) -> dict[str, Any]:
         put = {"TableName": self._table.name, "Item": to_item(new)}
         return put | as_read(own_revision(old))
+
+
+def _as_listed(members: Sequence[Ingestion]) -> list[Ingestion]:
+    """Return them in the order of their next group: first the one that the index lists for all.
+
+    Where they come to it by their intent alone, no item changes, and so the listed one stays.
+    """
+    listed = members[0].group[:1] if members[0].shared_intent.is_open else ()
+    return sorted(members, key=lambda each: each.id not in listed)
 
 
 class Room:

@@ -29,7 +29,7 @@ from functions.model.ingestion import Ingestion
 from functions.model.messages.refresh import Refresh
 from functions.model.notes.compactions import Compaction, begin
 from functions.operations.compaction.begun import advance
-from functions.operations.compaction.publish import Unsound, publish
+from functions.operations.compaction.publish import Unsound, publish, why_forbidden
 from functions.pipeline.start.spending import look, start_within_budget, why_wait
 from functions.telemetry import logger, metrics
 from lakegate.audit.audit_tables import TABLES
@@ -93,10 +93,8 @@ def needs(adapters: Adapters, only: str = "") -> Iterator[Need]:
 
 
 def _why_not(contract: Contract | None, size: "TableSize") -> str:
-    if contract and contract.compaction == "never":
-        return "its contract says `compaction: never`"
-    if contract and contract.on_new_version == "replace":
-        return "a newer version of a file replaces its data files, so each file keeps its own"
+    if contract and (why := why_forbidden(contract)):
+        return why
     if size.has_deletes:
         return "another writer's delete files hide rows of it: have that writer rewrite them"
     if not size.scattered:

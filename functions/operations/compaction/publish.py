@@ -18,6 +18,7 @@ from functions.model.notes.compactions import Compaction
 from functions.operations.compaction.begun import branch_of
 from functions.pipeline.outcome.own_commit import merge_fresh_branch
 from functions.telemetry import logger, metrics
+from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError, Permanent
 from lakegate.job.landing import fresh_branch
 
@@ -38,6 +39,7 @@ def publish(adapters: Adapters, begun: Compaction) -> None:
     _require_same_rows(adapters, begun)
     if _is_published(adapters, begun):
         return
+    _require_allowed(adapters, begun.table)
     adapters.catalog.head(begun.branch)
     compared = adapters.tables().change(
         begun.table, _main_at(begun.base), _main_at(begun.rewritten)
@@ -52,6 +54,22 @@ def publish(adapters: Adapters, begun: Compaction) -> None:
     except FilesGone as gone:
         if not _is_published(adapters, begun):  # by another process, meanwhile
             raise Unsound(gone.code, "main has replaced some of its data files") from gone
+
+
+def why_forbidden(contract: Contract) -> str:
+    """Return why a contract keeps its table's data files as they are, "" if it does not."""
+    if contract.compaction == "never":
+        return "its contract says `compaction: never`"
+    if contract.on_new_version == "replace":
+        return "a newer version of a file replaces its data files, so each file keeps its own"
+    return ""
+
+
+def _require_allowed(adapters: Adapters, table: str) -> None:
+    """Raise Unsound if the contract in force says otherwise than when the compaction began."""
+    in_force = (stored.contract for stored in adapters.lake.contracts(None))
+    if why := next((why_forbidden(each) for each in in_force if each.table == table), ""):
+        raise Unsound("CONTRACT_CHANGED", why)
 
 
 def _main_at(hash_: str) -> str:

@@ -205,9 +205,12 @@ def _replayed(now: Ingestion, by: str, at: str, *, original: bool) -> Ingestion:
 
 
 def _run_again(approved: Ingestion, *, null_unreadable: bool) -> Ingestion:
-    """Return an approved ingestion with its job to run again, on a fresh branch."""
+    """Return an approved ingestion with its job to run again, on a fresh branch.
+
+    The reason stays: it says despite what it is approved.
+    """
     decisions = replace(approved.decisions, null_unreadable=null_unreadable)
-    return next_attempt(approved).but(decisions=decisions)
+    return next_attempt(approved).but(decisions=decisions, reason=approved.reason)
 
 
 def next_attempt(now: Ingestion) -> Ingestion:

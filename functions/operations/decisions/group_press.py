@@ -79,7 +79,7 @@ def _part(adapters: Adapters, request: ActionRequest, decide: Decide) -> ActionR
 
 def _result(adapters: Adapters, request: ActionRequest) -> Alert:
     group = adapters.ledger.together(request.ids)
-    (first,) = (each for each in group if each.id == request.seen.ingestion)
+    first = adapters.ledger.get(request.seen.ingestion)  # a large group's first ones may lack it
     done = f"{request.by} {DONE[request.what]}"
     words = told(done, len(request.ids), request.refusals, request.refused)
     settled = tuple(each.id for each in group if each.is_settled)

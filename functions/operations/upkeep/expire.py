@@ -1,6 +1,6 @@
 """Expire old failed ingestions and unneeded branches."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -52,24 +52,27 @@ def expire(adapters: Adapters, days: int, *, dry_run: bool = False) -> Iterator[
 
     A branch without an intent is kept for at least one day. If the ledger lost what it was for,
     that is restored, and the branch is kept until a later run. With `dry_run` nothing changes. One
-    failure does not stop the others.
+    failure does not stop the others. Of all ingestions only the owners of branches are remembered.
     """
     now = datetime.fromisoformat(adapters.now())
-    known = {ingestion.id: ingestion for ingestion in adapters.ledger.all()}
     references = adapters.catalog.references()
+    parts = set(map(id_part, references))
     before = times.text(now - timedelta(days=days))
-    gone: set[str] = set()
-    for ingestion in known.values():
-        branches_to_delete = _due(ingestion, before, references)
-        gone |= set(branches_to_delete)
-        if branches_to_delete:
+    kept: set[str] = set()
+    owners: dict[str, Ingestion] = {}
+    for ingestion in adapters.ledger.all():
+        if ingestion.id[:ID_PART] in parts:
+            owners[ingestion.id[:ID_PART]] = ingestion
+        if _needs(ingestion, before):
+            kept.add(ingestion.branch)
+        if branches_to_delete := _due(ingestion, before, references):
+            kept |= set(branches_to_delete)
             yield _expire_ingestion(adapters, ingestion, branches_to_delete, dry_run=dry_run)
-    needed = {ingestion.branch for ingestion in known.values() if _needs(ingestion, before)}
-    ours = {n: h for n, h in references.items() if n.startswith(_OURS) and n not in needed | gone}
+    ours = {n: h for n, h in references.items() if n.startswith(_OURS) and n not in kept}
     oldest = now - timedelta(days=max(days, _YOUNGEST))
-    for name, written in _unneeded(adapters, known, ours):
+    for name, written in _unneeded(adapters, owners, ours):
         if written < oldest:
-            tables = ", ".join(_tables(name, known.values()))
+            tables = ", ".join(_tables(name, owners))
             expired = Expired(tables, (name,), times.text(written))
             yield _expire_unneeded(adapters, expired, references[name], dry_run=dry_run)
 
@@ -153,10 +156,9 @@ def _reports(adapters: Adapters, name: str) -> list[str]:
 
 
 def _unneeded(
-    adapters: Adapters, known: Mapping[str, Ingestion], references: Mapping[str, str]
+    adapters: Adapters, owners: Mapping[str, Ingestion], references: Mapping[str, str]
 ) -> Iterator[tuple[str, datetime]]:
     """Yield the branches that no ingestion needs, with the time of their last write."""
-    owners = {id_[:ID_PART]: ingestion for id_, ingestion in known.items()}
     logs: dict[str, MainLog] = {}
     for name, head in references.items():
         if _is_owned(adapters, name, owners):
@@ -180,12 +182,12 @@ def _is_owned(adapters: Adapters, name: str, owners: Mapping[str, Ingestion]) ->
     return steps.unfinished(owner) or (owner.state in ALERTED and not owner.decisions.discarded)
 
 
-def _tables(name: str, known: Iterable[Ingestion]) -> tuple[str, ...]:
+def _tables(name: str, owners: Mapping[str, Ingestion]) -> tuple[str, ...]:
     """Return the tables that a branch was created for; none for an unknown batch."""
     if _table(name) != BATCH:
         return (_table(name),)
-    owner = id_part(name)
-    return next((each.tables for each in known if each.id[:ID_PART] == owner), ())
+    owner = owners.get(id_part(name))
+    return owner.tables if owner else ()
 
 
 def _table(name: str) -> str:

@@ -6,9 +6,10 @@ from functions.adapters.all import Adapters
 from functions.adapters.nessie import UnknownBranch
 from functions.model import merge_commit
 from functions.model.commits import Commit
-from lakegate.errors import Permanent
+from functions.model.ingestion import State
+from lakegate.errors import LakegateError, Permanent
 from lakegate.job.change import Change
-from lakegate.job.landing import ID_PART
+from lakegate.job.landing import ID_PART, ingestion_id
 
 
 def require_unmoved(adapters: Adapters, change: Change, at: str) -> None:
@@ -31,6 +32,22 @@ def require_unmoved(adapters: Adapters, change: Change, at: str) -> None:
 def _moved(change: Change, why: str) -> Permanent:
     again = f"lakegate restore {change.table} --to {change.restores[:ID_PART]}"
     return Permanent("TABLE_MOVED", f"{why}: look again by `{again}`")
+
+
+def require_not_undone(adapters: Adapters, change: Change) -> None:
+    """Raise LakegateError UNDONE if it was done before, and a restoration undid it."""
+    id_ = ingestion_id(change.landed(adapters.lake.bucket))
+    done = [each.id for each in adapters.ledger.together([id_]) if each.state is State.PUBLISHED]
+    for commit in undoing(adapters, change.table, done).values():
+        remedy = "A token is for one change: give none."
+        if change.retracts:
+            remedy = (
+                f"A file is retracted once: remove its rows by `lakegate change {change.table}`."
+            )
+        if change.takeover:
+            remedy = "A branch is taken over once: write its rows again on a new branch off main."
+        message = f"this was done before, and main's commit {commit.hash} undid it\n{remedy}"
+        raise LakegateError("UNDONE", message)
 
 
 def undoing(adapters: Adapters, table: str, published: Iterable[str]) -> dict[str, Commit]:

@@ -141,8 +141,11 @@ def is_retracted(adapters: Adapters, published: Ingestion) -> bool:
 
 
 def _was_retracted(adapters: Adapters, published: Ingestion) -> bool:
+    """Return whether main removed its rows on request, and no restoration brought them back."""
     request = retraction_of(adapters, published)
-    return request is not None and is_on_main(adapters, request)
+    if request is None or not is_on_main(adapters, request):
+        return False
+    return request.id not in undoing(adapters, published.table, [request.id])
 
 
 def is_on_main(adapters: Adapters, version: Ingestion) -> bool:

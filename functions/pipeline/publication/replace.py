@@ -50,9 +50,24 @@ def prepare(adapters: Adapters, ingestion: Ingestion, *, refused: bool) -> Inges
             return _superseded(adapters, ingestion)
         if status.is_settled_by(ingestion) and not refused:
             return ingestion
+        if not refused and _makes_the_table(adapters, ingestion):
+            return adapters.ledger.save(ingestion.but(replaced=tuple(e.id for e in status.live)))
         before, ingestion = ingestion, _on_fresh_branch(adapters, ingestion, status)
         refused = refused and ingestion.intent == before.intent
     return ingestion
+
+
+def _makes_the_table(adapters: Adapters, ingestion: Ingestion) -> bool:
+    """Return whether it was approved to be published although the table of earlier rows is gone.
+
+    Then it has no such rows to remove: main had no table when its branch was created.
+    """
+    if not ingestion.is_approved_despite(CANNOT_REPLACE):
+        return False
+    try:
+        return not adapters.catalog.metadata(ingestion.base_hash, ingestion.table)
+    except UnknownBranch:  # of a catalog that was restored: the job runs again
+        return False
 
 
 def _superseded(adapters: Adapters, ingestion: Ingestion) -> Ingestion:

@@ -12,6 +12,7 @@ from functions.adapters.s3 import contracts_of
 from functions.model.ingestion import NOT_STARTED, Ingestion, State
 from functions.model.ingestion_summary import status_text
 from functions.pipeline.outcome.finish import finish
+from functions.pipeline.outcome.restorations import require_not_undone
 from functions.pipeline.start.submit import submit
 from functions.telemetry import logger
 from lakegate.errors import LakegateError
@@ -59,7 +60,7 @@ def retract(adapters: Adapters, published: Ingestion, by: str, reason: str) -> I
     """Request that main's table loses the rows of a published file; return the request's ingestion.
 
     It is one change for each file: repeated, it continues the first request. Raise LakegateError as
-    `require_retractable`, and NAME_NEEDED.
+    `require_retractable` and `ask`, and NAME_NEEDED.
     """
     require_name(by, reason)
     require_retractable(published)
@@ -95,7 +96,7 @@ def require_name(by: str, reason: str) -> None:
 def ask(adapters: Adapters, change: Change) -> Ingestion:
     """Put a change's text and begin its ingestion; a repeated request continues the first one.
 
-    The sweep continues what a crash left. Raise LakegateError if the change cannot be run.
+    The sweep continues what a crash left. Raise LakegateError if it cannot be run, or was undone.
     """
     tables = sorted(contracts_of(adapters.lake, change.table))
     if change.table not in tables:
@@ -116,4 +117,5 @@ def ask(adapters: Adapters, change: Change) -> Ingestion:
             "are kept: put its rows into a table, and MERGE from there"
         )
         raise LakegateError("STATEMENT_TOO_LONG", message)
+    require_not_undone(adapters, change)
     return take_in(adapters, adapters.lake.put_change(change))

@@ -14,7 +14,6 @@ ingestion that still waits takes a verdict (judged.py).
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from itertools import islice
 from math import ceil
 
 from functions.adapters.all import Adapters
@@ -99,8 +98,8 @@ class Queued:
     Each of them has a message, which waits or is in hand; those that take turns have one
     together, their turn, which is queued again with the first of them. So fewer messages than files
     prove that some are lost, however long the others wait. Which ones, SQS does not say: most
-    likely they are those of the files that landed first. A second message does no harm, and is
-    counted, too.
+    likely they are those of the files that landed first: only these are kept, of however many that
+    wait. A second message does no harm, and is counted, too.
     """
 
     def __init__(self, adapters: Adapters, before: str) -> None:
@@ -109,20 +108,25 @@ class Queued:
         self._messages = files_waiting(adapters)
         settled = times.earlier(self.at, _SETTLED)
         self._before = min(before, settled) if self._messages else before
-        self._oldest: dict[str, Ingestion] = {}
+        self._turns: dict[str, Ingestion] = {}
+        self._alone, self._first = 0, list[Ingestion]()
 
     def add(self, waiting: Ingestion) -> None:
-        """Note a file that was queued before the messages were counted."""
-        about = waiting.table if waiting.takes_turns else waiting.id
-        known = self._oldest.setdefault(about, waiting)
-        self._oldest[about] = min(known, waiting, key=place)
+        """Note a file that was queued before the messages were counted; the earliest one first."""
+        if waiting.takes_turns:
+            known = self._turns.setdefault(waiting.table, waiting)
+            self._turns[waiting.table] = min(known, waiting, key=place)
+            return
+        self._alone += 1
+        if waiting.saved_at < self._before and len(self._first) < MOST_AGAIN:
+            self._first.append(waiting)
 
     @property
     def lost(self) -> Sequence[Ingestion]:
         """Return files to queue again, no more than lack a message, the earliest one first."""
-        lacking = max(len(self._oldest) - self._messages, 0)
-        due = (each for each in self._oldest.values() if each.saved_at < self._before)
-        return list(islice(due, min(lacking, MOST_AGAIN)))
+        lacking = max(len(self._turns) + self._alone - self._messages, 0)
+        turns = [each for each in self._turns.values() if each.saved_at < self._before]
+        return sorted(turns + self._first, key=place)[: min(lacking, MOST_AGAIN)]
 
 
 def slots_needed(adapters: Adapters) -> Iterator[int]:

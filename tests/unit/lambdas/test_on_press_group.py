@@ -125,6 +125,20 @@ def test_a_thousand_files_are_decided_in_small_parts() -> None:
     assert not waiting(deployment.adapters.ledger)
 
 
+def test_a_press_at_a_file_beyond_the_first_thousands_is_answered() -> None:
+    """A message names the first of a group, and the answer comes to the pressed file all the same.
+
+    So the message is here as it is for a larger group.
+    """
+    deployment, (first, pressed) = failed(2)
+    seen = Seen(deployment.ingestion(pressed).id, "1:0", is_group=True)
+    ids = (deployment.ingestion(first).id,)
+    since = deployment.clock.now()
+    work(deployment, ActionRequest(Verb.DISCARD, seen, ADA, ids=ids, since=since))
+    assert answers(deployment)[-1].text == f"{ADA} discarded 1 of 1 file"
+    assert [each.id for each in waiting(deployment.adapters.ledger)] == [seen.ingestion]
+
+
 def test_another_number_is_asked_about_again() -> None:
     """A yes to a group that has changed since decides nothing, and asks with the new number."""
     deployment, landed = failed(3)

@@ -360,6 +360,18 @@ def test_a_contract_can_keep_its_files(lake: Upkeep, line: str, why: str) -> Non
     assert why in lake.why_not()
 
 
+@pytest.mark.parametrize("line", ["compaction: never", "onNewVersion: replace"])
+def test_a_contract_keeps_its_files_from_the_moment_it_says_so(lake: Upkeep, line: str) -> None:
+    """A compaction that began under an earlier contract is dropped, and main's files stay."""
+    lake.start()
+    before = lake.main_table.files
+    name, _, value = line.partition(": ")
+    lake.ask(**{name: value})
+    assert lake.settle_it().step is Step.DROPPED
+    assert lake.main_table.files == before
+    assert lake.nothing_left()
+
+
 def test_a_few_small_files_are_no_reason() -> None:
     """A table with few small files is not compacted."""
     lake = Scenario()

@@ -1,13 +1,15 @@
 """Expiry deletes old failures and unneeded branches, and nothing else."""
 
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pytest
 
-from functions.model.ingestion import State
+from functions.model.ingestion import Ingestion, State
 from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.operations.upkeep.expire import Expired, expire
 from lakegate.audit.report import AuditReport
@@ -50,6 +52,38 @@ def test_old_failures_expire(script: Callable[[AuditReport], AuditReport]) -> No
     assert deployment.catalog.branches("ingest/") == []
     assert expired(deployment) == []
     check_promises(deployment)
+
+
+class Streamed:
+    """A ledger that yields each ingestion once, and counts how many of them are held at a time."""
+
+    def __init__(self, ledger: Any) -> None:
+        self._ledger, self._yielded = ledger, list[weakref.ref[Ingestion]]()
+        self.most = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ledger, name)
+
+    def all(self) -> Iterator[Ingestion]:
+        """See Ledger.all."""
+        for each in list(self._ledger.all()):
+            copy = each.but()
+            self._yielded.append(weakref.ref(copy))
+            yield copy
+            del copy
+            self.most = max(self.most, sum(ref() is not None for ref in self._yielded))
+
+
+def test_a_ledger_of_any_size_is_read_without_remembering_it() -> None:
+    """Of ended ingestions without a branch none is kept in memory, however many there are."""
+    deployment = failed()
+    done = deployment.ingestion(deployment.ended("shop/orders/done.csv"))
+    for n in range(500):
+        deployment.ledger.begin(done.but(id=f"{n:032}", revision=0))
+    streamed: Any = Streamed(deployment.ledger)
+    (one,) = expire(replace(deployment.adapters, ledger=streamed), 30)
+    assert one.left == ""
+    assert streamed.most < 5
 
 
 def test_newer_failures_stay() -> None:

@@ -9,6 +9,7 @@ from functions.model.ingestion import State
 from functions.notifications.slack_buttons import Seen, buttons, modal
 from functions.notifications.unreadable import named
 from functions.operations.decisions.failed import must_run_again, publish_anyway, replay
+from functions.pipeline.start.landing_order import OUT_OF_ORDER
 from lakegate.audit.diagnosis import BadCell
 from lakegate.audit.report import READABLE, AuditReport, CheckResult, Reason, Status, Verdict
 from tests.fakes.deployment import Known
@@ -83,6 +84,45 @@ def test_such_rows_are_left_out_unless_a_person_wants_them(nulls: bool, attempts
     assert now.decisions.approval
     assert now.decisions.approval.by == "Ann"
     assert deployment.lake.report(now.report_key).holds_nulls is nulls
+
+
+@pytest.mark.parametrize("held", ["LIKELY_DUPLICATE", OUT_OF_ORDER])
+def test_their_nulls_are_published_despite_what_held_the_file(held: str) -> None:
+    """The run that a person asks for with nulls is not held for the reason that they approved."""
+    deployment, landed = held_back(held)
+    assert deployment.end(landed) == f"rejected {held}"
+    deployment.publish_anyway(landed, null_unreadable=True)
+    deployment.check()
+    now = deployment.ingestion(landed)
+    assert (now.state, now.attempt) == (State.PUBLISHED, 2)
+    assert deployment.lake.report(now.report_key).holds_nulls
+
+
+def held_back(why: str) -> tuple[Scenario, Known]:
+    """Return a deployment with a file with such rows that is held for a reason besides them."""
+    if why == OUT_OF_ORDER:
+        deployment = Scenario()
+        deployment.replace_rows("upsert")
+        landed = deployment.land("shop/orders/a.csv", script=as_told(deployment))
+        deployment.settle()
+        deployment.ended("shop/orders/later.csv")
+        deployment.publish_anyway(landed)
+        deployment.settle()
+        return deployment, landed
+    deployment = Scenario()
+    deployment.ask(onDuplicate="hold")
+    deployment.ended("shop/orders/first.csv", b"the same")
+    script = as_told(deployment)
+    landed = deployment.land(
+        "shop/orders/a.csv", b"the same", lambda r: quarantined(script(r) or r)
+    )
+    deployment.settle()
+    return deployment, landed
+
+
+def quarantined(report: AuditReport) -> AuditReport:
+    """Return the report of a file that passes although it has such rows (`unreadable: true`)."""
+    return replace(report, verdict=Verdict.PASSED, reason=None, checks=(PASSED,))
 
 
 def test_a_replay_leaves_them_out_again() -> None:

@@ -225,6 +225,20 @@ def test_a_version_of_a_dropped_table_needs_a_decision(deployment: Scenario) -> 
     assert len(deployment.jobs.runs()) == runs
 
 
+def test_an_approved_version_of_a_dropped_table_makes_it_again(deployment: Scenario) -> None:
+    """Whoever publishes it although the table is gone gets a table with its rows."""
+    deployment.ended()
+    newer = deployment.run()
+    deployment.others.drop(TABLE)
+    held = deployment.end_of(newer)
+    deployment.publish_anyway(held, "Ada")
+    deployment.settle()
+    assert deployment.end(held) == "published CANNOT_REPLACE"
+    assert deployment.published_files() == [f"s3://landing/{KEY}@v2"]
+    assert deployment.ended().state is State.PUBLISHED
+    assert deployment.published_files() == [f"s3://landing/{KEY}@v3"]
+
+
 def test_an_approval_settles_rows_that_cannot_be_found(deployment: Scenario) -> None:
     """A published-anyway version removes all earlier rows that are left, and the next is normal."""
     deployment.ended()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from functions.model import merge_commit
 from functions.model.ingestion import Ingestion, State
 from functions.operations.decisions.restore import Undo, restore, undo
+from functions.operations.decisions.takeover import gate, takeover
 from functions.operations.reconcile.compare import reconciled
 from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.pipeline.outcome.restorations import undoing
@@ -218,6 +219,56 @@ def test_a_newer_version_does_not_look_for_undone_rows() -> None:
     second = deployment.ended(KEY)
     assert (second.state, second.replaced) == (State.PUBLISHED, ())
     assert len(files(deployment)) == 2
+
+
+def retracted_and_restored(deployment: Scenario) -> Ingestion:
+    """Return a published file that was retracted, and whose rows a restoration brought back."""
+    first = deployment.ended(KEY, b"the same")
+    deployment.end_of(retract(deployment.adapters, first, "Ann", "by mistake").landed)
+    assert files(deployment) == []
+    restored(deployment, first.merge_hash)
+    assert files(deployment) == [first.landed.uri]
+    return first
+
+
+def test_a_file_whose_retraction_is_undone_counts_again(deployment: Scenario) -> None:
+    """The same bytes as rows that a restoration brought back are a duplicate of these."""
+    deployment.ask(onDuplicate="hold")
+    first = retracted_and_restored(deployment)
+    again = deployment.ended(LATE, b"the same")
+    assert (again.state, again.audit.duplicate_of) == (State.REJECTED, first.id)
+
+
+def test_a_second_retraction_says_that_nothing_would_happen(deployment: Scenario) -> None:
+    """It is one request for each file, which was published: so it must not look done."""
+    first = retracted_and_restored(deployment)
+    with pytest.raises(LakegateError, match=r"lakegate change shop\.orders") as caught:
+        retract(deployment.adapters, first, "Ann", "again")
+    assert caught.value.code == "UNDONE"
+
+
+def test_what_was_undone_is_not_done_by_its_old_request(deployment: Scenario) -> None:
+    """A change with the token of one that was undone is refused, and a takeover likewise."""
+    first = deployment.ended()
+    change = Change(TABLE, "DELETE FROM shop.orders", "token", "Ann")
+    deployment.end_of(ask(deployment.adapters, change).landed)
+    deployment.others.write_on_own_branch("write/nightly", TABLE)
+    wanted = takeover(deployment.adapters, "write/nightly", by="Ann", because="nightly")
+    deployment.end_of(gate(deployment.adapters, wanted).landed)
+    restored(deployment, first.merge_hash)
+    for asked_again in (change, wanted):
+        with pytest.raises(LakegateError) as caught:
+            ask(deployment.adapters, asked_again)
+        assert caught.value.code == "UNDONE"
+        assert len(caught.value.message.splitlines()) == 2
+
+
+def test_a_newer_version_finds_rows_that_came_back(deployment: Scenario) -> None:
+    """A version is not published beside the rows of an earlier one, which were written again."""
+    deployment.ask(onNewVersion="replace")
+    first = retracted_and_restored(deployment)
+    assert deployment.end(deployment.ended(KEY)) == "rejected CANNOT_REPLACE"
+    assert files(deployment) == [first.landed.uri]
 
 
 def test_a_lost_ledger_gets_it_back(deployment: Scenario) -> None:

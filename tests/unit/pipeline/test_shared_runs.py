@@ -1,5 +1,6 @@
 """Shared runs: many files in one run, a verdict for each, each on main once."""
 
+import weakref
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -8,7 +9,7 @@ import pytest
 from functions.adapters.emr import RunState
 from functions.model.ingestion import State
 from functions.pipeline.start.intake import take_in
-from functions.pipeline.start.shared_runs import MOST_AGAIN, run_ended
+from functions.pipeline.start.shared_runs import MOST_AGAIN, Queued, run_ended
 from functions.pipeline.start.submit import submit
 from functions.sweep import sweep
 from lakegate.job.landing import LandedObject
@@ -272,6 +273,23 @@ def test_a_backlog_is_queued_once_however_long_it_takes(deployment: Scenario) ->
         deployment.clock.pass_(3700)
         deployment.sweep()
         assert deployment.work.size() == 20
+
+
+def test_files_that_wait_take_no_memory_of_the_sweep(deployment: Scenario) -> None:
+    """However many files wait, only those are kept of which one sweep may queue messages again."""
+    (landed,) = land(deployment, 1)
+    deployment.deliver()
+    one = deployment.ingestion(landed)
+    deployment.work.lose(1)
+    deployment.clock.pass_(3700)
+    queued, kept = Queued(deployment.adapters, deployment.adapters.now()), []
+    for n in range(2 * MOST_AGAIN):
+        waiting = one.but(id=f"{n:032}")
+        queued.add(waiting)
+        kept.append(weakref.ref(waiting))
+        del waiting
+    assert sum(each() is not None for each in kept) == MOST_AGAIN
+    assert [each.id for each in queued.lost] == [f"{n:032}" for n in range(MOST_AGAIN)]
 
 
 def test_a_lost_message_is_replaced_although_others_wait(deployment: Scenario) -> None:
