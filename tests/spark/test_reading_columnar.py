@@ -71,6 +71,27 @@ def test_years_that_others_cannot_read_are_bad_rows(
     assert (found.rows, len(found.bad)) == ([(None, [date.max]), (None, [None])], 1)
 
 
+def test_nested_days_by_an_unknown_calendar_are_refused(reading: Reading) -> None:
+    """Ancient days in ORC are refused within structs and lists, too, with a time or without."""
+    days, moment = [date(1, 1, 1), date(1582, 10, 15)], pa.timestamp("us")
+    body = orc_file({
+        "l": pa.array([days[:1], days[1:], None], pa.list_(pa.date32())),
+        "s": pa.array([None, {"t": NEW_YEAR}, {"t": datetime(1500, 1, 1)}],  # noqa: DTZ001
+                      pa.struct({"t": moment})),
+    })  # fmt: skip
+    columns: Columns = [
+        {"name": "l", "logicalType": "array", "items": {"name": "i", "logicalType": "date"}},
+        {
+            "name": "s",
+            "logicalType": "object",
+            "properties": [{"name": "t", "logicalType": "timestamp"}],
+        },
+    ]
+    found = reading(body, "orc", columns)
+    assert found.rows == [(days[1:], (NEW_YEAR,))]
+    assert [bad[:2] for bad in found.bad] == ["l:", "s:"]
+
+
 def test_moments_that_others_cannot_read_are_bad_rows(reading: Reading) -> None:
     """A moment before the year 1 or after 9999 makes its row bad, with a zone or without."""
     moments = [-62_135_596_800_000_001, 253_402_300_800_000_000, 253_402_300_799_999_999]
