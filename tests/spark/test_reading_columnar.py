@@ -136,6 +136,21 @@ def test_types_that_do_not_fit_are_refused(reading: Reading) -> None:
     assert reading(twice, "parquet", [("id", "integer")]).code == "DUPLICATE_COLUMN"
 
 
+def _pair(nested: pa.Array) -> bytes:
+    """Return a column `id`, and a struct with a field of the same name."""
+    return parquet({"id": [1, 300], "s": pa.StructArray.from_arrays([nested], ["id"])})
+
+
+def test_a_nested_column_may_have_the_name_of_another(reading: Reading) -> None:
+    """What holds for a field of a struct alone, such as its 8 bits, holds for no other column."""
+    inner = {"name": "id", "logicalType": "integer"}
+    columns = [("id", "integer"), {"name": "s", "logicalType": "object", "properties": [inner]}]
+    found = reading(_pair(pa.array([1, 2], pa.uint8())), "parquet", columns)
+    assert (found.rows, found.bad) == ([(1, (1,)), (300, (2,))], [])
+    times = _pair(pa.array([1000, 2000], pa.timestamp("ns")))
+    assert reading(times, "parquet", columns).code == "UNREADABLE_TYPE"
+
+
 def test_avro_is_read_and_counted(reading: Reading, job: Job, tmp_path: Path) -> None:
     """An Avro file has the rows that its blocks declare; a truncated or damaged one is refused."""
     rows = job.warm_spark.range(500).selectExpr("id", "concat('n', id) AS name")
