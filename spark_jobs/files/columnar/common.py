@@ -49,22 +49,31 @@ def typed_source(
 
 
 def _converted_rows(rows: DataFrame, converted: Mapping[str, Cell]) -> DataFrame:
-    """Convert the columns; `BAD_ROW` has a row's broken value as `name: value`."""
-    values = [
-        f"{converted[name].value if name in converted else quoted(name)} AS {quoted(name)}"
-        for name in rows.columns
-    ]
+    """Convert the columns; `BAD_ROW` has a row's broken value as `name: value`, which becomes null.
+
+    The conditions are computed once for all rows, and again only for bad ones.
+    """
     broken = {name: [column.broken] for name, column in converted.items()}
     for field in rows.schema:
         if is_wrong := unfit(quoted(field.name), field.dataType):
             broken.setdefault(field.name, []).append(is_wrong)
+    any_of = {name: " OR ".join(conditions) for name, conditions in broken.items()}
     cases = [
-        f"WHEN {' OR '.join(conditions)} THEN concat({literal(name + ': ')}, "
+        f"WHEN {is_broken} THEN concat({literal(name + ': ')}, "
         f"make_valid_utf8(CAST({quoted(name)} AS STRING)))"
-        for name, conditions in broken.items()
+        for name, is_broken in any_of.items()
     ]
     bad = f"CASE {' '.join(cases)} END" if cases else "CAST(NULL AS STRING)"
-    return rows.selectExpr(*values, f"{bad} AS {BAD_ROW}")
+    values = [
+        f"{_value(name, converted, any_of.get(name, 'false'))} AS {quoted(name)}"
+        for name in rows.columns
+    ]
+    return rows.selectExpr("*", f"{bad} AS {BAD_ROW}").selectExpr(*values, BAD_ROW)
+
+
+def _value(name: str, converted: Mapping[str, Cell], is_broken: str) -> str:
+    value = converted[name].value if name in converted else quoted(name)
+    return f"if({BAD_ROW} IS NOT NULL AND ({is_broken}), NULL, {value})"
 
 
 def widened(type_: Any) -> Any:
