@@ -102,6 +102,6 @@ def _converted(field: T.StructField, zone: str) -> Cell | None:
 
 
 def _is_older(value: str, type_: T.DataType) -> str:
-    names = {T.DateType: "DATE", T.TimestampType: "TIMESTAMP"}
-    name = names.get(type(type_))
-    return f"{value} < {name}'{_GREGORIAN}'" if name else ""
+    if isinstance(type_, T.DateType):
+        return f"{value} < DATE'{_GREGORIAN}'"
+    return f"{value} < TIMESTAMP'{_GREGORIAN}'" if isinstance(type_, T.TimestampType) else ""
