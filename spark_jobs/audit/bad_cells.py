@@ -32,6 +32,19 @@ _REASONS = {
     "binary": "not base64",
     "string": "not a text",
 }
+# Of formats that contain types; a nested value may be any of these.
+_STORED = {
+    "string": "not text in UTF-8",
+    "date": "not of the years 1 to 9999",
+    **dict.fromkeys(
+        ("timestamp", "timestamp_ntz"),
+        "not of the years 1 to 9999, or has digits beyond microseconds",
+    ),
+    **dict.fromkeys(("struct", "array", "map"), "has a value that cannot be read"),
+}
+_IN_ORC = dict.fromkeys(
+    ("date", "timestamp", "timestamp_ntz"), "not from 15 October 1582 to the year 9999"
+)
 _BARE = ("int", "bigint", "float", "double", "boolean", "decimal")  # in JSON no texts
 
 
@@ -123,7 +136,8 @@ def reason(column: Column, contract: Contract) -> str:
     """Return why a cell of a column could not be read."""
     kind = column.kind
     if contract.format in SCHEMA_FORMATS:
-        return "not text in UTF-8" if kind == "string" else f"has digits that {kind} cannot hold"
+        known = {**_STORED, **_IN_ORC} if contract.format == "orc" else _STORED
+        return known.get(kind, f"has digits that {kind} cannot hold")
     if column.written:
         skipped = f", and on the clocks of {column.zone}" if column.zone else ""
         return f"not as the contract's format {column.written}{skipped}"

@@ -17,11 +17,12 @@ from spark_jobs.write.layout import Layout
 def counted(examined: Examined, layout: Layout) -> FindPlaces | None:
     """Return a function that counts where rows stand in the landed file; None if it must be read.
 
-    It must if the rows were divided or sorted, and if lines of a text are no rows.
+    It must if the rows were divided or sorted, if unparseable ones are known by their number alone,
+    and if lines of a text are no rows.
     """
     part, read = examined.apart.part, examined.apart.read
     before = int(examined.apart.contract.options.get("header") == "true") if read else 0
-    is_moved = layout.spec.fields or layout.order.keys
+    is_moved = layout.spec.fields or layout.order.keys or (part.bad and not part.texts)
     if is_moved or (read and part.units != part.rows + before):
         return None
     starts = accumulate((file.rows for file in examined.files), initial=0)

@@ -6,8 +6,9 @@ import pytest
 
 from infra.local.contract_test import audit
 from lakegate.audit.report import READABLE, AuditReport
+from lakegate.contract.columns import Column
 from lakegate.contract.model import parse
-from spark_jobs.audit.bad_cells import bad_cells
+from spark_jobs.audit.bad_cells import bad_cells, reason
 from spark_jobs.files.open import open_source
 from spark_jobs.files.source import LocalFile
 from tests.spark.conftest import Job
@@ -172,6 +173,23 @@ def test_places_are_counted_over_all_parts_of_a_file(
     assert body.startswith("[") or source.rows.rdd.getNumPartitions() > 5
     named = [(cell.place, cell.column, cell.value) for cell in bad_cells(source, agreed)]
     assert named == [(place, "amount", "two") for place in places]
+
+
+@pytest.mark.parametrize(
+    ("format_", "type_", "why"),
+    [
+        ("orc", "date", "not from 15 October 1582 to the year 9999"),
+        ("parquet", "date", "not of the years 1 to 9999"),
+        ("parquet", "timestamp", "not of the years 1 to 9999, or has digits beyond microseconds"),
+        ("parquet", "array<string>", "has a value that cannot be read"),
+        ("avro", "string", "not text in UTF-8"),
+        ("orc", "string", "not text in UTF-8"),
+        ("parquet", "int", "has digits that int cannot hold"),
+    ],
+)
+def test_a_stored_value_that_cannot_be_read_says_why(format_: str, type_: str, why: str) -> None:
+    """Of a format with types the reason fits all values of a type that are refused."""
+    assert reason(Column("d", type_, ""), parse(contract(format_=format_), "orders")) == why
 
 
 @pytest.mark.parametrize("format_", ["parquet", "orc", "avro"])

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import Row
 from pyspark.sql import functions as F
@@ -15,7 +16,7 @@ from spark_jobs.audit import verdict
 from spark_jobs.audit.run import Measured, RowCounts
 from spark_jobs.files.source import BAD_ROW
 from spark_jobs.write import quarantine
-from tests.spark.conftest import Job, reason
+from tests.spark.conftest import Job, parquet, reason
 from tests.spark.measuring import contract_of, custom, frame, options, reading_session
 
 pytestmark = pytest.mark.spark
@@ -128,6 +129,37 @@ def test_unparseable_cells_become_null_on_request_only(job: Job, table: str) -> 
     assert report.failed[0].message == "such cells became null"
     ids = [row["id"] for row in job.rows(table, report.branch)]
     assert sorted(id_ or 0 for id_ in ids) == [0, 1, 3, 4]
+
+
+def test_no_part_of_an_unparseable_text_is_published(job: Job, table: str) -> None:
+    """On request a cell becomes null, also where Spark could make another value of it."""
+    bad = {
+        "price": ("number", "decimal(5,2)", "1.239"),
+        "size": ("number", "double", "1e999"),
+        "day": ("date", None, "2013-12-31 or so"),
+        "at": ("timestamp", None, "2013-12-31T10:00:00.1234567Z"),
+    }
+    columns = [
+        {"name": name, "logicalType": logical, **({"physicalType": type_} if type_ else {})}
+        for name, (logical, type_, _) in bad.items()
+    ]
+    body = ",".join(bad) + "\n" + ",".join(text for *_, text in bad.values()) + "\n"
+    landed = job.services.land(f"{table}/file", body.encode())
+    spec = job.spec(landed, contract_of(columns, table=table, format="csv"), table)
+    report = job.run(replace(spec, null_unreadable=True))
+    assert (_outcome(report), report.rows_nulled) == ((1, 0, 1), 1)
+    assert job.rows(table, report.branch) == [dict.fromkeys(bad)]
+
+
+def test_no_stored_value_that_cannot_be_read_is_published(job: Job, table: str) -> None:
+    """On request a value that its type cannot hold becomes null, and the row's others stay."""
+    body = parquet({"id": [1], "at": pa.array([1], pa.timestamp("ns", "UTC"))})
+    columns = [{"name": "id", "logicalType": "integer"}, {"name": "at", "logicalType": "timestamp"}]
+    landed = job.services.land(f"{table}/file", body)
+    spec = job.spec(landed, contract_of(columns, table=table), table)
+    report = job.run(replace(spec, null_unreadable=True))
+    assert report.rows_nulled == 1
+    assert job.rows(table, report.branch) == [{"id": 1, "at": None}]
 
 
 @pytest.mark.parametrize(

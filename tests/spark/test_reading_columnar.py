@@ -71,6 +71,27 @@ def test_years_that_others_cannot_read_are_bad_rows(
     assert (found.rows, len(found.bad)) == ([(None, [date.max]), (None, [None])], 1)
 
 
+def test_nested_days_by_an_unknown_calendar_are_refused(reading: Reading) -> None:
+    """Ancient days in ORC are refused within structs and lists, too, with a time or without."""
+    days, moment = [date(1, 1, 1), date(1582, 10, 15)], pa.timestamp("us")
+    body = orc_file({
+        "l": pa.array([days[:1], days[1:], None], pa.list_(pa.date32())),
+        "s": pa.array([None, {"t": NEW_YEAR}, {"t": datetime(1500, 1, 1)}],  # noqa: DTZ001
+                      pa.struct({"t": moment})),
+    })  # fmt: skip
+    columns: Columns = [
+        {"name": "l", "logicalType": "array", "items": {"name": "i", "logicalType": "date"}},
+        {
+            "name": "s",
+            "logicalType": "object",
+            "properties": [{"name": "t", "logicalType": "timestamp"}],
+        },
+    ]
+    found = reading(body, "orc", columns)
+    assert found.rows == [(days[1:], (NEW_YEAR,))]
+    assert [bad[:2] for bad in found.bad] == ["l:", "s:"]
+
+
 def test_moments_that_others_cannot_read_are_bad_rows(reading: Reading) -> None:
     """A moment before the year 1 or after 9999 makes its row bad, with a zone or without."""
     moments = [-62_135_596_800_000_001, 253_402_300_800_000_000, 253_402_300_799_999_999]
@@ -113,6 +134,21 @@ def test_types_that_do_not_fit_are_refused(reading: Reading) -> None:
     assert reading(days, "parquet", [("d", "date")]).code == "UNREADABLE_TYPE"
     twice = parquet({"id": [1], "ID": [2]})
     assert reading(twice, "parquet", [("id", "integer")]).code == "DUPLICATE_COLUMN"
+
+
+def _pair(nested: pa.Array) -> bytes:
+    """Return a column `id`, and a struct with a field of the same name."""
+    return parquet({"id": [1, 300], "s": pa.StructArray.from_arrays([nested], ["id"])})
+
+
+def test_a_nested_column_may_have_the_name_of_another(reading: Reading) -> None:
+    """What holds for a field of a struct alone, such as its 8 bits, holds for no other column."""
+    inner = {"name": "id", "logicalType": "integer"}
+    columns = [("id", "integer"), {"name": "s", "logicalType": "object", "properties": [inner]}]
+    found = reading(_pair(pa.array([1, 2], pa.uint8())), "parquet", columns)
+    assert (found.rows, found.bad) == ([(1, (1,)), (300, (2,))], [])
+    times = _pair(pa.array([1000, 2000], pa.timestamp("ns")))
+    assert reading(times, "parquet", columns).code == "UNREADABLE_TYPE"
 
 
 def test_avro_is_read_and_counted(reading: Reading, job: Job, tmp_path: Path) -> None:

@@ -350,3 +350,12 @@ def test_a_time_without_a_zone_is_of_the_contracts_zone(reading: Reading) -> Non
     found = reading(b"id,t\n" + body, "csv", _moment("timestamp", defaultTimezone="Europe/Berlin"))
     assert found.rows == [(0, NOON), (1, NOON)]
     assert found.bad == ["2,2013-03-31T02:30:00"]
+
+
+def test_keys_of_a_map_that_cannot_be_read_make_their_row_bad(reading: Reading) -> None:
+    """A key that is no value of its type, or is there twice by value, spoils no other row."""
+    parts = {"key": {"logicalType": "integer"}, "value": {"logicalType": "string"}}
+    column = {"name": "m", "logicalType": "map", "map": parts}
+    rows = [b'{"m":{"1":"a"}}', b'{"m":{"x":"b"}}', b'{"m":{"1":"a","01":"b"}}', b'{"m":null}']
+    found = reading(b"\n".join(rows), "json", [column])
+    assert (found.rows, found.bad) == ([({1: "a"},), (None,)], [row.decode() for row in rows[1:3]])

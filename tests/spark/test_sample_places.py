@@ -150,3 +150,21 @@ def test_of_many_repeated_rows_the_first_are_told(job: Job, tmp_path: Path) -> N
             "id 7, 5 times: lines 2, 3, 4, …",
             "id 8 twice: lines 7, 8",
         ]
+
+
+@pytest.mark.parametrize("way", ["by Arrow", "by Spark"])
+def test_unparseable_rows_count_in_places(job: Job, tmp_path: Path, way: str) -> None:
+    """Where no check quarantines rows, the places of later rows count the unparseable ones."""
+    path = tmp_path / "file"
+    path.write_bytes(csv().replace(b"\n5,", b"\nfive,"))
+    report = audit(job.warm_spark, parse(bookings("csv", WAYS[way][0]), "bookings"), path)
+    found = rows(report)
+    assert found.pop("file.rows_readable") == [
+        "line 6: id 'five': not a whole number of at most 64 bits"
+    ]
+    assert found == {
+        "id.duplicateValues": ["id 250 twice: lines 251, 252"],
+        "hotel.nullValues": ["line 11: hotel (empty), id 10, nights 2"],
+        "nights.invalidValues": ["line 22: nights -3, id 21, hotel Adler"],
+        "brokenRows": ["line 282: id 281, hotel Ulm, nights 120"],
+    }

@@ -18,6 +18,7 @@ from spark_jobs.spark.errors import TOO_MANY_DIGITS
 from spark_jobs.spark.jvm import java
 
 _DATES = (T.DateType, T.TimestampType, T.TimestampNTZType)
+Leaf = Callable[[str, T.DataType], str]  # a condition on a value in SQL, "" for none
 _NARROW: Mapping[type[T.DataType], int] = {T.ByteType: 8, T.ShortType: 16}  # bits
 
 
@@ -48,22 +49,31 @@ def typed_source(
 
 
 def _converted_rows(rows: DataFrame, converted: Mapping[str, Cell]) -> DataFrame:
-    """Convert the columns; `BAD_ROW` has a row's broken value as `name: value`."""
-    values = [
-        f"{converted[name].value if name in converted else quoted(name)} AS {quoted(name)}"
-        for name in rows.columns
-    ]
+    """Convert the columns; `BAD_ROW` has a row's broken value as `name: value`, which becomes null.
+
+    The conditions are computed once for all rows, and again only for bad ones.
+    """
     broken = {name: [column.broken] for name, column in converted.items()}
     for field in rows.schema:
-        if unfit := _unfit(quoted(field.name), field.dataType):
-            broken.setdefault(field.name, []).append(unfit)
+        if is_wrong := unfit(quoted(field.name), field.dataType):
+            broken.setdefault(field.name, []).append(is_wrong)
+    any_of = {name: " OR ".join(conditions) for name, conditions in broken.items()}
     cases = [
-        f"WHEN {' OR '.join(conditions)} THEN concat({literal(name + ': ')}, "
+        f"WHEN {is_broken} THEN concat({literal(name + ': ')}, "
         f"make_valid_utf8(CAST({quoted(name)} AS STRING)))"
-        for name, conditions in broken.items()
+        for name, is_broken in any_of.items()
     ]
     bad = f"CASE {' '.join(cases)} END" if cases else "CAST(NULL AS STRING)"
-    return rows.selectExpr(*values, f"{bad} AS {BAD_ROW}")
+    values = [
+        f"{_value(name, converted, any_of.get(name, 'false'))} AS {quoted(name)}"
+        for name in rows.columns
+    ]
+    return rows.selectExpr("*", f"{bad} AS {BAD_ROW}").selectExpr(*values, BAD_ROW)
+
+
+def _value(name: str, converted: Mapping[str, Cell], is_broken: str) -> str:
+    value = converted[name].value if name in converted else quoted(name)
+    return f"if({BAD_ROW} IS NOT NULL AND ({is_broken}), NULL, {value})"
 
 
 def widened(type_: Any) -> Any:
@@ -82,24 +92,27 @@ def widened(type_: Any) -> Any:
 
 def narrowed(value: str, type_: T.DataType) -> Cell:
     """Return a `widened` value as its own type; it is broken if this cannot hold it."""
-    return Cell(f"try_cast({value} AS {type_of(type_)})", _unfit(value, type_) or "false")
+    return Cell(f"try_cast({value} AS {type_of(type_)})", unfit(value, type_) or "false")
 
 
-def _unfit(value: str, type_: T.DataType, depth: int = 0) -> str:
-    """Return the condition that a value is no value of its type, never null; "" if all are."""
-    each = f"x{depth}"
+def unfit(value: str, type_: T.DataType, leaf: Leaf | None = None, depth: int = 0) -> str:
+    """Return the condition that a value is no value of its type, never null; "" if all are.
+
+    `leaf` returns it for a plain value, by default as each format has it.
+    """
+    leaf, each = leaf or _unfit_leaf, f"x{depth}"
     if isinstance(type_, T.StructType):
-        fields = (_unfit(f"{value}.{quoted(f.name)}", f.dataType, depth) for f in type_)
+        fields = (unfit(f"{value}.{quoted(f.name)}", f.dataType, leaf, depth) for f in type_)
         return " OR ".join(filter(None, fields))
     if isinstance(type_, T.ArrayType):
-        inner = _unfit(each, type_.elementType, depth + 1)
+        inner = unfit(each, type_.elementType, leaf, depth + 1)
         return f"coalesce(exists({value}, {each} -> {inner}), false)" if inner else ""
     if isinstance(type_, T.MapType):
-        keys = _unfit(f"map_keys({value})", T.ArrayType(type_.keyType), depth)
-        values = _unfit(f"map_values({value})", T.ArrayType(type_.valueType), depth)
+        keys = unfit(f"map_keys({value})", T.ArrayType(type_.keyType), leaf, depth)
+        values = unfit(f"map_values({value})", T.ArrayType(type_.valueType), leaf, depth)
         return " OR ".join(filter(None, (keys, values)))
-    unfit = _unfit_leaf(value, type_)
-    return f"coalesce({unfit}, false)" if unfit else ""
+    is_wrong = leaf(value, type_)
+    return f"coalesce({is_wrong}, false)" if is_wrong else ""
 
 
 def _unfit_leaf(value: str, type_: T.DataType) -> str:

@@ -89,15 +89,19 @@ def _require_totals(rows: DataFrame, totals: Mapping[str, int]) -> None:
 
 
 def _converted(field: T.StructField, zone: str) -> Cell | None:
-    """Return how to convert a column of dates or times; None for other columns.
+    """Return how to convert a column with dates or times; None for other columns.
 
     ORC's `timestamp` is a local time, which Spark reads in the zone of this machine. Days before 15
     October 1582 are refused: writers use different calendars for them and do not say which.
     """
     name = quoted(field.name)
-    if isinstance(field.dataType, T.DateType):
-        return Cell(name, f"coalesce({name} < DATE'{_GREGORIAN}', false)")
+    broken = columnar.unfit(name, field.dataType, _is_older)
     if isinstance(field.dataType, T.TimestampType):
-        wall = f"CAST(from_utc_timestamp({name}, '{zone}') AS TIMESTAMP_NTZ)"
-        return Cell(wall, f"coalesce({name} < TIMESTAMP'{_GREGORIAN}', false)")
-    return None
+        return Cell(f"CAST(from_utc_timestamp({name}, '{zone}') AS TIMESTAMP_NTZ)", broken)
+    return Cell(name, broken) if broken else None
+
+
+def _is_older(value: str, type_: T.DataType) -> str:
+    if isinstance(type_, T.DateType):
+        return f"{value} < DATE'{_GREGORIAN}'"
+    return f"{value} < TIMESTAMP'{_GREGORIAN}'" if isinstance(type_, T.TimestampType) else ""

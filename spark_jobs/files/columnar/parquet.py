@@ -25,8 +25,11 @@ from spark_jobs.files.text.cells import Cell
 from spark_jobs.spark import jvm
 from spark_jobs.spark.errors import EngineFault, Quoting, explain
 
-_NANOSECONDS = re.compile(r"^ *\w+ int64 (.+) \(TIMESTAMP\(NANOS,(true|false)\)\)", re.MULTILINE)
-_UNSIGNED = re.compile(r"^ *\w+ int32 (.+) \(INTEGER\((8|16),false\)\)", re.MULTILINE)
+# A schema as text has two spaces before each column, and more before what is nested in one.
+_NANOSECONDS = re.compile(
+    r"^  ( *)\w+ int64 (.+) \(TIMESTAMP\(NANOS,(true|false)\)\)", re.MULTILINE
+)
+_UNSIGNED = re.compile(r"^  \w+ int32 (.+) \(INTEGER\((8|16),false\)\)", re.MULTILINE)
 _TIMES_OF_DAY = re.compile(r"^ *\w+ int\w+ (.+) \(TIME\(", re.MULTILINE)
 # Otherwise Spark accepts pages with wrong checksums.
 _OPTIONS = {"parquet.page.verify-checksum.enabled": "true"}
@@ -74,7 +77,7 @@ def describe(spark: SparkSession, path: str, limits: Limits) -> Described:
             _refuse_times_of_day(text)
             declared = footers.spark_schema(spark, described.getSchema())
             schema = widened(declared)
-            converted = _nanoseconds(text, schema) | _narrow(text, declared)
+            converted = _nanoseconds(text) | _narrow(text, declared)
             options = _OPTIONS | _calendar(described)
             declared_rows = reader.getRecordCount()
             check_levels(reader)
@@ -92,18 +95,17 @@ def read_by_rows(spark: SparkSession) -> None:
     spark.conf.set(_BATCHES, "false")
 
 
-def _nanoseconds(described: str, schema: T.StructType) -> dict[str, Cell]:
+def _nanoseconds(described: str) -> dict[str, Cell]:
     """Return the columns of times in nanoseconds, which Spark reads as integers here.
 
     Iceberg's and Spark's times have microseconds: a value with more digits is broken.
     """
-    found = {name: zoned == "true" for name, zoned in _NANOSECONDS.findall(described)}
-    nested = found.keys() - {field.name for field in schema}
-    if nested:
+    found = _NANOSECONDS.findall(described)
+    if nested := {name for deeper, name, _ in found if deeper}:
         message = "nested times in nanoseconds cannot be read: write them in microseconds"
         in_full = f"{message} ({', '.join(sorted(nested))})"
         raise Quoting("UNREADABLE_TYPE", message, in_full)
-    return {name: _converted(quoted(name), zoned=zoned) for name, zoned in found.items()}
+    return {name: _converted(quoted(name), zoned=zoned == "true") for _, name, zoned in found}
 
 
 def _narrow(described: str, declared: T.StructType) -> dict[str, Cell]:

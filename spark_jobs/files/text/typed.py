@@ -22,16 +22,19 @@ def typed_by_cells(
 ) -> tuple[DataFrame, DataFrame]:
     """Return the rows with the values of cells, and the unparseable rows with their broken cells.
 
-    The cells are read from columns of `rows`, and `row` is the row as it stands in the file. Where
-    `is_wrong` holds, never null, the row is unparseable as a whole, and no cell is named as broken.
-    Both have the columns `kept` as well.
+    Among the values a broken cell is null. The cells are read from columns of `rows`, and `row` is
+    the row as it stands in the file. Where `is_wrong` holds, never null, the row is unparseable as
+    a whole, and no cell is named as broken. Both have the columns `kept` as well.
     """
     broken = " OR ".join([is_wrong, *(cell.broken for _, cell, _ in cells)])
     values = [f"{cell.value} AS v{n}" for n, (_, cell, _) in enumerate(cells)]
     typed = _computed_once(rows.selectExpr("*", *values, f"{broken} AS {_IS_BAD}"), _IS_BAD)
     named = ", ".join(_if_broken(*each) for each in cells)
     return typed.selectExpr(
-        *[f"v{n} AS {quoted(name)}" for n, (name, _, _) in enumerate(cells)],
+        *[
+            f"if({_IS_BAD} AND {cell.broken}, NULL, v{n}) AS {quoted(name)}"
+            for n, (name, cell, _) in enumerate(cells)
+        ],
         f"CASE WHEN {_IS_BAD} THEN {row} END AS {BAD_ROW}",
         *kept,
     ), typed.where(_IS_BAD).selectExpr(

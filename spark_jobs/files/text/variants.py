@@ -82,6 +82,11 @@ def _map(value: str, type_: Map, depth: int) -> Cell:
     names = f"exists(map_keys({members}), k{depth} -> {key.broken})"
     values = f"exists(map_values({members}), {item} -> {cell.broken})"
     entries = f"transform_values({members}, (k{depth}, {item}) -> {cell.value})"
+    if str(type_.key) == "string":
+        return Cell(entries, f"{members} IS NULL OR {names} OR {values}")
+    read = f"transform(map_keys({members}), k{depth} -> {key.value})"
+    wrong = f"({names} OR size(array_distinct({read})) < size({members}))"  # of which Spark fails
     renamed = f"transform_keys({entries}, (k{depth}, {item}) -> {key.value})"
-    text = str(type_.key) == "string"
-    return Cell(entries if text else renamed, f"{members} IS NULL OR {names} OR {values}")
+    return Cell(
+        f"CASE WHEN NOT {wrong} THEN {renamed} END", f"{members} IS NULL OR {wrong} OR {values}"
+    )

@@ -1,5 +1,6 @@
 """Rows that Arrow wrote in the file's order are counted, also after rows that it left out."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -47,6 +48,13 @@ def test_rows_of_a_file_without_lines_are_counted_from_1() -> None:
 def test_where_lines_are_no_rows_the_file_must_be_read(units: int) -> None:
     """With empty lines, or fewer than rows, a row's number does not tell its line."""
     assert counted(found([4, 0], units), LAYOUT) is None
+
+
+def test_where_unparseable_rows_are_not_held_the_file_must_be_read() -> None:
+    """It is unknown which rows they were before, so later rows cannot be counted."""
+    given = found([4, 0], 10)
+    held = replace(given.apart.part, bad=1)
+    assert counted(replace(given, apart=replace(given.apart, part=held)), LAYOUT) is None
 
 
 def test_where_rows_are_divided_the_file_must_be_read() -> None:
