@@ -1,6 +1,7 @@
 """Upload local files to the landing bucket: single ones, or a batch with its manifest."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from functions.adapters.s3 import contracts_of
 from lakegate.errors import LakegateError
 from lakegate.job.batch import read_manifest
 from lakegate.job.landing import BATCHES, MANIFEST
+from lakegate.text import one_line
 
 if TYPE_CHECKING:
     from lakegate.contract.model import Contract  # its YAML takes its time
@@ -46,6 +48,19 @@ class Target:
             raise BadTarget("give a key or a table, not both")
         elif len(files) > 1 and self.key and not self.key.endswith("/"):
             raise BadTarget("with several files, the key must end in /")
+        else:
+            self._refuse_names([file.name for file in files])
+
+    def _refuse_names(self, names: Sequence[str]) -> None:
+        """Refuse names that S3 cannot have, and one that several files have."""
+        name, many = Counter(names).most_common(1)[0]
+        if many > 1:
+            message = f"{many} files are named {one_line(name)}: each would be a version of one key"
+            raise BadTarget(f"{message}; drop each with a key of its own")
+        for part in (self.key, *([] if self.key and not self.key.endswith("/") else names)):
+            if part.encode(errors="ignore").decode() != part:
+                message = f"the name {one_line(part)} is no UTF-8, which S3 needs: rename the file"
+                raise BadTarget(f"{message}, or give another key")
 
     def _refuse_batch(self, files: Sequence[Path]) -> None:
         if len(files) > 1:
