@@ -155,7 +155,7 @@ def _record_file(home: Path, part: str) -> Path:
 def _record(home: Path, part: str) -> dict[str, Any]:
     try:
         return json.loads(_record_file(home, part).read_text())
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError):  # a full disk leaves an empty one
         return {}
 
 

@@ -32,10 +32,13 @@ class Stack:
 
 
 def read(home: Path) -> Stack:
-    """Return the running or last stack. Raises LakegateError NO_STACK if there never was one."""
+    """Return the running or last stack.
+
+    Raises LakegateError NO_STACK if there never was one, or its file is cut or another version's.
+    """
     try:
         return Stack(**json.loads((home / "stack.json").read_text()))
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError, TypeError):  # a full disk leaves an empty one
         message = (
             f"no stack in {home}\nRun `lakegate up`, or name one on AWS: `lakegate --stage STAGE`."
         )

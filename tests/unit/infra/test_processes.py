@@ -67,6 +67,16 @@ def test_a_started_part_runs_until_it_is_stopped(home: Path, code: str) -> None:
     assert not processes.stop(home, "part")
 
 
+def test_a_part_without_a_whole_record_can_be_stopped(home: Path) -> None:
+    """A part whose record a full disk left empty is not known to run, but it is stopped."""
+    process = begin(home)
+    (home / "run" / "part.json").write_text("")
+
+    assert processes.running(home, "part") is None
+    assert processes.stop(home, "part")
+    assert has_ended(process)
+
+
 def test_a_killed_part_is_gone_only_with_its_port(home: Path) -> None:
     """A dying process of many threads counts as running until its port is free."""
     process = begin(home, _SERVER)

@@ -257,3 +257,12 @@ def test_a_setting_that_is_missing_is_named() -> None:
 
     with pytest.raises(LakegateError, match="LAKEGATE_LAKE_BUCKET"):
         find()
+
+
+@pytest.mark.parametrize("text", ["", "{", "{}", '{"s3": "", "older": ""}'])
+def test_a_stacks_file_that_is_cut_or_of_another_version_is_none(tmp_path: Path, text: str) -> None:
+    """The next `up` writes it anew, and the message says so."""
+    (tmp_path / "stack.json").write_text(text)
+    with pytest.raises(LakegateError, match="NO_STACK") as caught:
+        stack_file.read(tmp_path)
+    assert "Run `lakegate up`" in caught.value.message
