@@ -1,6 +1,5 @@
 """`lakegate restore`: give a table the rows that it had at an earlier commit of main."""
 
-import getpass
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +12,7 @@ from access.deployment.deployment import Deployment
 from access.evidence.failing_rows import Concealment
 from access.ingestions.follow import TrackedIngestion
 from cli.console import audit, terminal
-from cli.console.options import Seconds, Wait, Yes, confirm, since
+from cli.console.options import Seconds, Wait, Yes, confirm, named, since
 from cli.ingestions.wait import wait_for
 from functions.adapters.s3 import contracts_of
 from functions.model.commits import MAIN
@@ -55,7 +54,7 @@ def restore(
     Shows the rows that come and go before it asks. With --wait, exits like `lakegate drop`: 0
     published, 3 rejected, 4 errored.
     """
-    by = by or getpass.getuser()
+    by = named(by)
     if not dry_run:
         require_name(by, reason)
     deployment = find(context.obj)
