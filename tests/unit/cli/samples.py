@@ -212,7 +212,7 @@ READABLE: list[tuple[str, bytes, str]] = [
     ("money.json", b'{"price": 1.55}\n{"price": 2}\n', "decimal(12,2)"),
     ("mixed_kinds.json", lines({"a": 1, "b": 1}, {"a": "x", "b": 2}), "bigint"),
     ("dirty.json", lines(*({"a": n or "none"} for n in range(200))), "bigint"),
-    ("half.json", lines(*({"a": n and "\U0001f600" or "\ud83d"} for n in range(200))), "string"),
+    ("half.json", lines(*({"a": chr(0xD83D) if n else "x"} for n in (1, *[0] * 200))), "string"),
     ("nulls.json", lines({"a": None, "b": 1}, {"a": None, "b": None}), "string bigint"),
     ("blank_key.json", lines({"": 1, "a": 2}), "bigint"),
     ("empty_object.json", lines({"a": {}, "b": 1}), "bigint"),
