@@ -16,7 +16,6 @@ from cli.contract.check import checked_files, raise_refusals
 from functions.adapters.s3 import CONTRACTS, Lake, StoredContract, contract_key
 from lakegate.contract.claims import refuse_clashes
 from lakegate.contract.model import ContractInvalid
-
 from lakegate.text import one_line
 
 
