@@ -52,7 +52,11 @@ def checked(file: Path, limits: Limits) -> list[Checked]:
     try:
         text = file.read_text(encoding="utf-8")
         texts = by_table(text, str(file), limits)
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        reason = "is not UTF-8 text: save the file in this encoding"
+        return [_refused(file, "", ContractInvalid(str(file), [Problem(line, "", reason)]))]
+    except OSError as error:
         reason = f"cannot be read: {error}"
         return [Checked(file, refusal=f"{file} {reason}", problems=(Problem(1, "", reason),))]
     except ContractInvalid as invalid:
