@@ -3,7 +3,9 @@
 import csv
 import io
 import json
+import math
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +15,7 @@ import typer
 from access.deployment.choice import find
 from cli.console import terminal
 from functions.model.commits import MAIN
+from lakegate.errors import LakegateError
 from lakegate.text import count, escaped_json, visible
 
 if TYPE_CHECKING:  # as duckdb and pyiceberg, it takes a second, which help does not need
@@ -35,7 +38,7 @@ def query(
         raise typer.BadParameter("give --json or --csv, not both")
     with find(context.obj).reader(ref).answer(sql) as answer:
         if as_json:
-            _print_json(answer)
+            print_json(answer)
         elif as_csv:
             print_csv(answer)
         else:
@@ -50,14 +53,34 @@ def rows(answer: "pa.RecordBatchReader") -> Iterator[tuple[Any, ...]]:
         yield from zip(*map(python_values, batch.columns), strict=True)
 
 
-def _print_json(answer: "pa.RecordBatchReader") -> None:
+def print_json(answer: "pa.RecordBatchReader") -> None:
+    """Print all rows as one JSON array. Raises LakegateError if columns have one name."""
+    name, many = Counter(answer.schema.names).most_common(1)[0]
+    if many > 1:
+        message = f"{many} columns are named {name}, of which a JSON object keeps one"
+        raise LakegateError("SAME_NAMES", f"{message}\nGive each a name of its own by AS.")
     separator = "["
     for row in rows(answer):
         document = dict(zip(answer.schema.names, row, strict=True))
-        line = escaped_json(json.dumps(document, ensure_ascii=False, default=str))
-        typer.echo(f"{separator}\n  {line}", nl=False)
+        typer.echo(f"{separator}\n  {escaped_json(_json(document))}", nl=False)
         separator = ","
     typer.echo("\n]" if separator == "," else "[]")
+
+
+def _json(document: dict[str, Any]) -> str:
+    try:
+        return json.dumps(document, ensure_ascii=False, default=str, allow_nan=False)
+    except ValueError:  # JSON has no such numbers
+        return json.dumps(_finite(document), ensure_ascii=False, default=str)
+
+
+def _finite(value: Any) -> Any:
+    """Return a value with `NaN`, `inf` and `-inf` as texts, which contracts take, too."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else str(value)
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    return [_finite(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def print_csv(answer: "pa.RecordBatchReader") -> None:
