@@ -69,7 +69,8 @@ def backtests(
     # a tenth of a second to import, which no other command waits for
     from access.evidence.backtest import Request, backtest
 
-    with local_judge() as judge, terminal.err().status("looking for landed files") as status:
+    limits, looking = adapters.settings.limits, "looking for landed files"
+    with local_judge(limits) as judge, terminal.err().status(looking) as status:
 
         def tell(key: str) -> None:
             status.update(f"judging {one_line(key)}")
