@@ -85,7 +85,7 @@ def named(found: Iterable[Checked]) -> dict[str, Contract]:
 def checked_one(file: Path, limits: Limits, table: str = "") -> Checked:
     """Read and check a file of one table, or of several the contract of the one named.
 
-    Raises LakegateError SEVERAL_TABLES.
+    Raises LakegateError SEVERAL_TABLES, or CONTRACTS_CLASH as `named` does.
     """
     found = checked(file, limits)
     known = [each.contract.table for each in found if each.contract]
@@ -96,6 +96,7 @@ def checked_one(file: Path, limits: Limits, table: str = "") -> Checked:
         return chosen[0]
     if refused := [each for each in found if each.refusal]:
         return refused[0]
+    named(found)
     message = f"{file} has the tables {', '.join(known)}: name one of them with --table"
     raise LakegateError("SEVERAL_TABLES", message)
 

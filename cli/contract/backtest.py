@@ -118,7 +118,7 @@ def _results(backtest: "Backtest", contract: Contract, file: str) -> Iterator[Re
 
 def tried_contract(adapters: Adapters, named: Path, table: str) -> Contract:
     """Return the contract in a file, of its `table` if there are several, or else one in force."""
-    if named.exists() or len(named.parts) > 1:
+    if named.is_file() or len(named.parts) > 1:  # a table's files may lie in a folder of its name
         return checked_one(named, adapters.settings.limits, table).valid()
     return chosen((stored.contract for stored in adapters.lake.contracts(None)), str(named))
 
