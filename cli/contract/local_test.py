@@ -31,7 +31,10 @@ _COLOURS = {Verdict.PASSED: "green", Verdict.REJECTED: "red", Verdict.ERRORED: "
 def try_out(
     context: typer.Context,
     contract: Annotated[
-        Path, typer.Argument(metavar="FILE|TABLE", help="Contract; with --since TABLE for the one in force.")
+        Path,
+        typer.Argument(
+            metavar="FILE|TABLE", help="Contract; with --since TABLE for the one in force."
+        ),
     ],
     data: Annotated[
         list[Path] | None,
