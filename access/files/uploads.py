@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from access.ingestions.follow import TrackedIngestion, dropped
 from functions.adapters.all import Adapters
+from functions.adapters.landing import LARGEST_PUT
 from functions.adapters.s3 import contracts_of
 from lakegate.errors import LakegateError
 from lakegate.job.batch import read_manifest
@@ -121,6 +122,9 @@ def put_batch(adapters: Adapters, manifest: Path, key: str = "") -> TrackedInges
 
 def _read(file: Path, hint: str = "It was not uploaded.") -> bytes:
     try:
+        if file.stat().st_size > LARGEST_PUT:  # it would be read whole before S3 refuses it
+            message = f"{file} has more than the {LARGEST_PUT:,} bytes that S3 takes at once"
+            raise LakegateError("TOO_LARGE", f"{message}\nUpload it by `aws s3 cp`. {hint}")
         return file.read_bytes()
     except OSError as error:
         message = f"cannot read {file}: {error.strerror}\n{hint}"

@@ -127,6 +127,18 @@ def test_a_key_takes_the_place_of_a_files_name(tmp_path: Path) -> None:
     assert item.ingestion.landed.key == "shop/orders/a.csv"
 
 
+def test_a_file_that_s3_does_not_take_at_once_is_not_read(tmp_path: Path) -> None:
+    """A file beyond 5 GiB is refused before it fills the memory, with the tool that takes it."""
+    deployment = Deployment()
+    with (tmp_path / "a.csv").open("wb") as file:
+        file.truncate((5 << 30) + 1)
+
+    with pytest.raises(LakegateError, match=r"TOO_LARGE.*\nUpload it by `aws s3 cp`"):
+        list(drop(deployment.adapters, [tmp_path / "a.csv"], Target()))
+
+    assert list(deployment.landing.landed()) == []
+
+
 def test_a_missing_file_uploads_no_other(tmp_path: Path) -> None:
     """Of several files none lands if one is missing, so that all can be dropped again."""
     deployment = Deployment()
