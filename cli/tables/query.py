@@ -3,11 +3,11 @@
 import csv
 import io
 import json
-import math
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
+from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -54,33 +54,30 @@ def rows(answer: "pa.RecordBatchReader") -> Iterator[tuple[Any, ...]]:
 
 
 def print_json(answer: "pa.RecordBatchReader") -> None:
-    """Print all rows as one JSON array. Raises LakegateError if columns have one name."""
+    """Print all rows as a JSON array, one row on a line.
+
+    Raises LakegateError SAME_NAMES if columns have one name.
+    """
     name, many = Counter(answer.schema.names).most_common(1)[0]
     if many > 1:
         message = f"{many} columns are named {name}, of which a JSON object keeps one"
         raise LakegateError("SAME_NAMES", f"{message}\nGive each a name of its own by AS.")
     separator = "["
     for row in rows(answer):
-        document = dict(zip(answer.schema.names, row, strict=True))
-        typer.echo(f"{separator}\n  {escaped_json(_json(document))}", nl=False)
+        document = dict(zip(answer.schema.names, map(_json_value, row), strict=True))
+        line = escaped_json(json.dumps(document, ensure_ascii=False, default=str))
+        typer.echo(f"{separator}\n  {line}", nl=False)
         separator = ","
     typer.echo("\n]" if separator == "," else "[]")
 
 
-def _json(document: dict[str, Any]) -> str:
-    try:
-        return json.dumps(document, ensure_ascii=False, default=str, allow_nan=False)
-    except ValueError:  # JSON has no such numbers
-        return json.dumps(_finite(document), ensure_ascii=False, default=str)
-
-
-def _finite(value: Any) -> Any:
-    """Return a value with `NaN`, `inf` and `-inf` as texts, which contracts take, too."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else str(value)
+def _json_value(value: Any) -> Any:
+    """Return the value with NaN and infinities as text, which JSON has no numbers for."""
+    if isinstance(value, float) and not isfinite(value):
+        return json.dumps(value)
     if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}
-    return [_finite(each) for each in value] if isinstance(value, list | tuple) else value
+        return {name: _json_value(each) for name, each in value.items()}
+    return [*map(_json_value, value)] if isinstance(value, list | tuple) else value
 
 
 def print_csv(answer: "pa.RecordBatchReader") -> None:
