@@ -241,7 +241,7 @@ class Gate:
         """
         contract = self.check_contract(file, table).valid()
         files = list(local_audit.data_files(map(Path, data)))
-        return tuple(local_audit.audits(contract, files))
+        return tuple(local_audit.audits(contract, files, self.adapters.settings.limits))
 
     def backtest_contract(
         self, file: Path | str, *, since: datetime, limit: int = 50, table: str = ""
@@ -254,7 +254,7 @@ class Gate:
         from access.evidence.backtest import Request, backtest
 
         contract = self.check_contract(file, table).valid()
-        with local_audit.local_judge() as judge:
+        with local_audit.local_judge(self.adapters.settings.limits) as judge:
             request = Request(contract, times.text(since), limit)
             return backtest(self.adapters, request, judge)
 

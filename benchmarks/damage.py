@@ -173,7 +173,7 @@ def _ingested(
     with tempfile.TemporaryDirectory() as folder:
         home, file = Path(folder), Path(folder) / f"landed-{sample.name}"
         file.write_bytes(body)
-        spec = replace(spec_of(contract, file), limits=limits)
+        spec = spec_of(contract, file, limits)
         session = local_session(spark, spec, home)
         try:
             report = ingest(spec, Landed(file, contract, home), session, LocalBranch())

@@ -1,11 +1,11 @@
 """Replay, publish anyway, discard: each action is explained first, and confirmed by a person."""
 
-import getpass
 from collections.abc import MutableMapping
 from dataclasses import dataclass, replace
 
 import streamlit as st
 
+from access.deployment.user import user_name
 from dashboard.actions_plan import (
     ActionRequest,
     Plan,
@@ -128,7 +128,7 @@ def _who() -> str:
     if by := person():
         st.text(visible(f"The ledger keeps your name: {by}"))
         return by
-    return st.text_input("Your name", value=getpass.getuser(), max_chars=200)
+    return st.text_input("Your name", value=user_name(), max_chars=200)
 
 
 def _which_contract(ingestion: Ingestion) -> bool:

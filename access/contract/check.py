@@ -52,7 +52,11 @@ def checked(file: Path, limits: Limits) -> list[Checked]:
     try:
         text = file.read_text(encoding="utf-8")
         texts = by_table(text, str(file), limits)
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        reason = "is not UTF-8 text: save the file in this encoding"
+        return [_refused(file, "", ContractInvalid(str(file), [Problem(line, "", reason)]))]
+    except OSError as error:
         reason = f"cannot be read: {error}"
         return [Checked(file, refusal=f"{file} {reason}", problems=(Problem(1, "", reason),))]
     except ContractInvalid as invalid:
@@ -81,7 +85,7 @@ def named(found: Iterable[Checked]) -> dict[str, Contract]:
 def checked_one(file: Path, limits: Limits, table: str = "") -> Checked:
     """Read and check a file of one table, or of several the contract of the one named.
 
-    Raises LakegateError SEVERAL_TABLES.
+    Raises LakegateError SEVERAL_TABLES, or CONTRACTS_CLASH as `named` does.
     """
     found = checked(file, limits)
     known = [each.contract.table for each in found if each.contract]
@@ -92,6 +96,7 @@ def checked_one(file: Path, limits: Limits, table: str = "") -> Checked:
         return chosen[0]
     if refused := [each for each in found if each.refusal]:
         return refused[0]
+    named(found)
     message = f"{file} has the tables {', '.join(known)}: name one of them with --table"
     raise LakegateError("SEVERAL_TABLES", message)
 

@@ -15,8 +15,8 @@ Judge = Callable[[Contract, Path], AuditReport]
 
 
 @contextmanager
-def local_judge() -> Iterator[Judge]:
-    """Provide what returns the audit report of a file by a contract.
+def local_judge(limits: Limits) -> Iterator[Judge]:
+    """Provide what returns the audit report of a file by a contract, up to the limits.
 
     Arrow finds that a file passes. Others are audited by one Spark on this machine, which starts
     with the first of them. It raises LakegateError for a fault that is not the file's.
@@ -27,8 +27,8 @@ def local_judge() -> Iterator[Judge]:
         spark = cache(lambda: running.enter_context(contract_test.local_spark()))
 
         def judge(contract: Contract, file: Path) -> AuditReport:
-            passed = contract_test.passed(contract, file)
-            return passed or contract_test.audit(spark(), contract, file)
+            passed = contract_test.passed(contract, file, limits)
+            return passed or contract_test.audit(spark(), contract, file, limits)
 
         yield judge
 
@@ -43,9 +43,9 @@ def broken_rows(
         return contract_test.broken_rows(spark, contract, file, failed, limits)
 
 
-def audits(contract: Contract, files: Iterable[Path]) -> Iterator[AuditReport]:
+def audits(contract: Contract, files: Iterable[Path], limits: Limits) -> Iterator[AuditReport]:
     """Yield the audit report of each file. Raises LakegateError as `local_judge` does."""
-    with local_judge() as judge:
+    with local_judge(limits) as judge:
         for file in files:
             yield judge(contract, file)
 

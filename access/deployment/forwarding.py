@@ -8,7 +8,6 @@ other user of this machine can use it.
 import base64
 import gzip
 import json
-import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -24,6 +23,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from infra.local import processes
 from lakegate.errors import LakegateError, Transient
 
 _SECONDS = 65  # longer than the function's timeout
@@ -177,10 +177,7 @@ def address(function: str, endpoint: str = "") -> str:
 
     `endpoint` is the AWS endpoint that the environment names, if any. No proxy gets its requests.
     """
-    for name in ("no_proxy", "NO_PROXY"):
-        known = os.environ.get(name, "")
-        if known != "*":
-            os.environ[name] = f"{known},{_HERE}" if known else _HERE
+    processes.call_directly()
     return serve(Forwarder(function, _client(attempts=4), _client(attempts=1)))
 
 

@@ -1,6 +1,7 @@
 """Upload local files to the landing bucket: single ones, or a batch with its manifest."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,10 +9,12 @@ from typing import TYPE_CHECKING
 
 from access.ingestions.follow import TrackedIngestion, dropped
 from functions.adapters.all import Adapters
+from functions.adapters.landing import LARGEST_PUT
 from functions.adapters.s3 import contracts_of
 from lakegate.errors import LakegateError
 from lakegate.job.batch import read_manifest
 from lakegate.job.landing import BATCHES, MANIFEST
+from lakegate.text import one_line
 
 if TYPE_CHECKING:
     from lakegate.contract.model import Contract  # its YAML takes its time
@@ -46,6 +49,19 @@ class Target:
             raise BadTarget("give a key or a table, not both")
         elif len(files) > 1 and self.key and not self.key.endswith("/"):
             raise BadTarget("with several files, the key must end in /")
+        else:
+            self._refuse_names([file.name for file in files])
+
+    def _refuse_names(self, names: Sequence[str]) -> None:
+        """Refuse names that S3 cannot have, and one that several files have."""
+        name, many = Counter(names).most_common(1)[0]
+        if many > 1:
+            message = f"{many} files are named {one_line(name)}: each would be a version of one key"
+            raise BadTarget(f"{message}; drop each with a key of its own")
+        for part in (self.key, *([] if self.key and not self.key.endswith("/") else names)):
+            if part.encode(errors="ignore").decode() != part:
+                message = f"the name {one_line(part)} is no UTF-8, which S3 needs: rename the file"
+                raise BadTarget(f"{message}, or give another key")
 
     def _refuse_batch(self, files: Sequence[Path]) -> None:
         if len(files) > 1:
@@ -106,6 +122,9 @@ def put_batch(adapters: Adapters, manifest: Path, key: str = "") -> TrackedInges
 
 def _read(file: Path, hint: str = "It was not uploaded.") -> bytes:
     try:
+        if file.stat().st_size > LARGEST_PUT:  # it would be read whole before S3 refuses it
+            message = f"{file} has more than the {LARGEST_PUT:,} bytes that S3 takes at once"
+            raise LakegateError("TOO_LARGE", f"{message}\nUpload it by `aws s3 cp`. {hint}")
         return file.read_bytes()
     except OSError as error:
         message = f"cannot read {file}: {error.strerror}\n{hint}"

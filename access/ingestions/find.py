@@ -15,7 +15,8 @@ from lakegate import times
 if TYPE_CHECKING:  # boto3 takes a second to import, which help does not need
     from functions.adapters.ledger.ledger import Ledger
 
-_LATELY = timedelta(days=30)
+# The index has a query for each day: further back it costs more than the whole ledger.
+_LATELY, _AT_MOST = timedelta(days=30), timedelta(days=366)
 _INDEXED = {state.value: (state,) for state in (*ALERTED, *IN_FLIGHT)} | dict.fromkeys(
     (ShownState.DISCARDED.value, ShownState.SUPERSEDED.value), ALERTED
 )
@@ -67,10 +68,10 @@ def newest(ledger: "Ledger", wanted: Wanted, now: str) -> Found:
         return _sorted(chain.from_iterable(map(ledger.in_state, states)), wanted)
     if wanted.since or wanted.limit:
         moment = datetime.fromisoformat(now)
-        since = wanted.since or times.text(moment - _LATELY)
+        since = max(wanted.since, times.text(moment - (_AT_MOST if wanted.since else _LATELY)))
         until = times.text(moment + timedelta(hours=1))  # clocks differ
         ids = _first(ledger.landed(since, until), wanted)
-        if wanted.since or len(ids) > wanted.limit:
+        if since == wanted.since or 0 < wanted.limit < len(ids):
             return _cut(ledger.together(ids), wanted.limit)
     return _sorted(_in_any_state(ledger, wanted.state), wanted)
 

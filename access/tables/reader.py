@@ -80,6 +80,7 @@ _BATCH = 10_000
 _ONE_SELECT = "only a single SELECT is allowed"
 _NO_TABLES_OF_OURS = ("information_schema", "pg_catalog")
 _NAME = re.compile(r"[^.@#]+(\.[^.@#]+)+")  # Nessie reads another branch's table after an @ or #
+_NEAR = re.compile(r'at or near "(\w+)"')
 
 
 class Reader:
@@ -254,10 +255,18 @@ def _parsed(connection: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:
     tree: dict[str, Any] = json.loads(row[0])
     if tree["error"]:
         is_sql = tree["error_type"] == "not implemented"
-        raise LakegateError("BAD_SQL", _ONE_SELECT if is_sql else tree["error_message"])
+        raise LakegateError("BAD_SQL", _ONE_SELECT if is_sql else _told(tree["error_message"], sql))
     if len(tree["statements"]) != 1:
         raise LakegateError("BAD_SQL", _ONE_SELECT)
     return tree
+
+
+def _told(error: str, sql: str) -> str:
+    """Return an error of the syntax; if it is a name that is a word of SQL, with what to do."""
+    word = _NEAR.search(error)
+    if not word or not re.search(rf"\b{word[1]}\s*\.", sql, re.IGNORECASE):
+        return error
+    return f'{error}\n{word[1]} is a word of SQL: as a name it needs quotes, "{word[1]}"'
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from access.deployment.user import user_name
 from cli.console.spinner import SPINNER
 from lakegate import times
 
@@ -31,6 +32,13 @@ def since(text: str) -> str:
     if moment > datetime.now(UTC):
         raise typer.BadParameter(f"{text!r} is in the future: give a time that has passed")
     return times.text(moment)
+
+
+def named(by: str) -> str:
+    """Return the name that was given, or else the user's. Raises BadParameter without one."""
+    if name := by.strip() or user_name():
+        return name
+    raise typer.BadParameter("this machine does not know who you are: give your name by --by")
 
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="An ingestion id, or its first characters.")]

@@ -7,9 +7,9 @@ from typing import Any
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, ConsoleOptions, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.segment import Segment
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from access.ingestions import outcomes
@@ -19,6 +19,8 @@ from functions.model.shown_state import ShownState
 from lakegate.text import one_line, visible
 
 _WIDE = 200
+_NARROWEST = 6  # of a column, with the blanks beside it: rich leaves out what does not fit
+_ANY = 1 << 20
 _COLOURS = {
     ShownState.PUBLISHED: "green",
     ShownState.REJECTED: "red",
@@ -79,9 +81,26 @@ def coloured(state: ShownState, words: str = "") -> Text:
     return Text(words or state.value, _COLOURS.get(state, "yellow"))
 
 
+class _Table(Table):
+    """A table that is written row by row, a cell on each line, if its columns are too many."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        needed = console.measure(self, options=options.update(max_width=_ANY)).maximum
+        if options.max_width >= min(needed, len(self.columns) * _NARROWEST):
+            yield from super().__rich_console__(console, options)
+            return
+        names = [column.header for column in self.columns]
+        for cells in zip(*(column.cells for column in self.columns), strict=True):
+            made = Table.grid("", Column(overflow="fold"), padding=(0, 2))
+            for name, cell in zip(names, cells, strict=True):
+                made.add_row(name, cell)
+            yield made
+            yield Text()
+
+
 def table(*columns: str, right: Iterable[str] = ()) -> Table:
     """Return an empty table in the common style; `right` names the columns of numbers."""
-    made = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    made = _Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for column in columns:
         justify: Any = "right" if column in right else "left"
         made.add_column(column, justify=justify, overflow="fold")

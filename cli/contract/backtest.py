@@ -69,7 +69,8 @@ def backtests(
     # a tenth of a second to import, which no other command waits for
     from access.evidence.backtest import Request, backtest
 
-    with local_judge() as judge, terminal.err().status("looking for landed files") as status:
+    limits, looking = adapters.settings.limits, "looking for landed files"
+    with local_judge(limits) as judge, terminal.err().status(looking) as status:
 
         def tell(key: str) -> None:
             status.update(f"judging {one_line(key)}")
@@ -117,7 +118,7 @@ def _results(backtest: "Backtest", contract: Contract, file: str) -> Iterator[Re
 
 def tried_contract(adapters: Adapters, named: Path, table: str) -> Contract:
     """Return the contract in a file, of its `table` if there are several, or else one in force."""
-    if named.exists() or len(named.parts) > 1:
+    if named.is_file() or len(named.parts) > 1:  # a table's files may lie in a folder of its name
         return checked_one(named, adapters.settings.limits, table).valid()
     return chosen((stored.contract for stored in adapters.lake.contracts(None)), str(named))
 

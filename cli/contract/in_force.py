@@ -15,7 +15,7 @@ from cli.contract.backtest import DEFAULT_LIMIT, Limit, Since, backtests, exit_c
 from cli.contract.check import checked_files, raise_refusals
 from functions.adapters.s3 import CONTRACTS, Lake, StoredContract, contract_key
 from lakegate.contract.claims import refuse_clashes
-from lakegate.contract.model import Contract, ContractInvalid
+from lakegate.contract.model import ContractInvalid
 from lakegate.text import one_line
 
 _DEFAULT = [Path("contracts")]
@@ -132,19 +132,13 @@ def pending(lake: Lake, paths: Iterable[Path], tell: Callable[[str], None]) -> l
     found = checked_files(paths, lake.limits)
     raise_refusals(found)
     given = named(found)
-    in_force = _in_force(lake)
+    # without an invalid one: this push may be what replaces it
+    pushed = {stored.contract.table: stored.contract for stored in in_force(lake)}
     tables = {contract.table for contract in given.values()}
-    others = {f"the pushed {t}": c for t, c in in_force.items() if t not in tables}
+    others = {f"the pushed {t}": c for t, c in pushed.items() if t not in tables}
     refuse_clashes({**others, **given})
-    digests = {table: contract.sha256 for table, contract in in_force.items()}
+    digests = {table: contract.sha256 for table, contract in pushed.items()}
     known = [each for each in found if digests.get(each.valid().table) == each.valid().sha256]
     for each in known:
         tell(f"contract {each.valid().table} is in force already")
     return [each for each in found if each not in known]
-
-
-def _in_force(lake: Lake) -> dict[str, Contract]:
-    try:
-        return {stored.contract.table: stored.contract for stored in lake.contracts()}
-    except ContractInvalid:
-        return {}  # one of them has to be replaced: this push may be what does it

@@ -31,7 +31,10 @@ _COLOURS = {Verdict.PASSED: "green", Verdict.REJECTED: "red", Verdict.ERRORED: "
 def try_out(
     context: typer.Context,
     contract: Annotated[
-        Path, typer.Argument(metavar="FILE|TABLE", help="Contract; TABLE for the one in force.")
+        Path,
+        typer.Argument(
+            metavar="FILE|TABLE", help="Contract; with --since TABLE for the one in force."
+        ),
     ],
     data: Annotated[
         list[Path] | None,
@@ -65,13 +68,14 @@ def _audit_local(
     file: Path, data: Iterable[Path], table: str, as_format: Format, *, as_json: bool
 ) -> int:
     """Print the reports of local files, and return the exit code."""
-    contract = checked_one(file, Limits.of(os.environ), table).valid()
+    limits = Limits.of(os.environ)
+    contract = checked_one(file, limits, table).valid()
     is_for_people = as_format is Format.TEXT and not as_json
     contract = contract.revealed if is_for_people else contract
     files = list(data_files(data))
     reports = []
     with terminal.err().status("auditing"):
-        for report in audits(contract, files):
+        for report in audits(contract, files, limits):
             reports.append(report)
             if is_for_people:
                 terminal.out().print(page(report))

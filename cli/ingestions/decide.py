@@ -11,7 +11,7 @@ from access.ingestions import decisions, outcomes
 from access.ingestions.decisions import Subject
 from access.ingestions.follow import TrackedIngestion
 from cli.console import terminal
-from cli.console.options import By, Ids, OfCause, Seconds, Wait, Yes, confirm
+from cli.console.options import By, Ids, NotAgreed, OfCause, Seconds, Wait, Yes, confirm
 from cli.ingestions.wait import exit_code, wait_for
 from functions.adapters.all import Adapters
 from functions.model.ingestion import ALERTED, Ingestion
@@ -94,11 +94,10 @@ def publish(
     """
     adapters = find(context.obj).adapters()
 
-    def agreed(notice: str) -> None:
-        terminal.err().print(notice, style="yellow", soft_wrap=True)
-        confirm("Publish it this way?", yes=yes)
-
     def decide(subject: Subject) -> "Outcome":
+        def agreed(notice: str) -> None:
+            agree_to(notice, subject.ingestion.name, yes=yes)
+
         return decisions.publish(
             adapters, subject, by, reason, null_unreadable=nulls, confirm=agreed
         )
@@ -151,6 +150,19 @@ def agree(what: str, subjects: Sequence[Subject], *, yes: bool) -> None:
     if len(every) > _LISTED:
         terminal.err().print(f"and {count(len(every) - _LISTED, 'more file')}")
     confirm(f"{what} these {len(every):,}?", yes=yes)
+
+
+def agree_to(notice: str, name: str, *, yes: bool) -> None:
+    """Ask whether to publish one file as a notice says; others may be published already.
+
+    Raises Abort as `confirm`, LakegateError NOT_AGREED where there is no terminal to ask at.
+    """
+    terminal.err().print(f"{name}: {notice}", style="yellow", soft_wrap=True)
+    try:
+        confirm("Publish it this way?", yes=yes)
+    except NotAgreed as error:
+        message = "not published: add `--yes` to agree to what becomes of its unreadable rows"
+        raise LakegateError("NOT_AGREED", message) from error
 
 
 def report_each(

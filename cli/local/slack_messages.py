@@ -90,6 +90,9 @@ def ask(address: str, what: str, payload: dict[str, Any]) -> Any:
     """Return the local Slack's answer. Raises Transient SLACK_UNAVAILABLE."""
     import requests  # it takes its time, which help does not need
 
+    from infra.local import processes
+
+    processes.call_directly()
     url = f"{address}/{what}"
     try:
         if what in _READ:

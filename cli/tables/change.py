@@ -1,6 +1,5 @@
 """`lakegate change`, `retract` and `gate`: by SQL, without a file's rows, or as on a branch."""
 
-import getpass
 from typing import Annotated
 
 import typer
@@ -8,7 +7,7 @@ import typer
 from access.deployment.choice import find
 from access.ingestions.identify import identified
 from cli.console import terminal
-from cli.console.options import By, Id, Seconds, Wait, Yes, confirm
+from cli.console.options import By, Id, Seconds, Wait, Yes, confirm, named
 from cli.tables.requested import end, follow
 from lakegate.job.change import Change
 from lakegate.job.landing import ingestion_id
@@ -35,7 +34,7 @@ def change(
     from functions.pipeline.start import intake
 
     adapters = find(context.obj).adapters()
-    request = Change(table, sql, token or adapters.token(), by or getpass.getuser(), message)
+    request = Change(table, sql, token or adapters.token(), named(by), message)
     landed = request.landed(adapters.lake.bucket)
     id_ = ingestion_id(landed)
     terminal.out().print(f"{id_}  change of {table}, token {request.token}", soft_wrap=True)
@@ -86,7 +85,7 @@ def gate(
     from functions.operations.decisions import takeover
 
     adapters = find(context.obj).adapters()
-    wanted = takeover.takeover(adapters, branch, table, by or getpass.getuser(), reason)
+    wanted = takeover.takeover(adapters, branch, table, named(by), reason)
     ingestion = takeover.gate(adapters, wanted)
     what = f"takeover of {wanted.table} from {branch}"
     follow(adapters, ingestion, what, wanted.by, wait=wait, seconds=seconds)

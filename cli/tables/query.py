@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from math import isfinite
@@ -14,6 +15,7 @@ import typer
 from access.deployment.choice import find
 from cli.console import terminal
 from functions.model.commits import MAIN
+from lakegate.errors import LakegateError
 from lakegate.text import count, escaped_json, visible
 
 if TYPE_CHECKING:  # as duckdb and pyiceberg, it takes a second, which help does not need
@@ -52,7 +54,14 @@ def rows(answer: "pa.RecordBatchReader") -> Iterator[tuple[Any, ...]]:
 
 
 def print_json(answer: "pa.RecordBatchReader") -> None:
-    """Print all rows as a JSON array, one row on a line."""
+    """Print all rows as a JSON array, one row on a line.
+
+    Raises LakegateError SAME_NAMES if columns have one name.
+    """
+    name, many = Counter(answer.schema.names).most_common(1)[0]
+    if many > 1:
+        message = f"{many} columns are named {name}, of which a JSON object keeps one"
+        raise LakegateError("SAME_NAMES", f"{message}\nGive each a name of its own by AS.")
     separator = "["
     for row in rows(answer):
         document = dict(zip(answer.schema.names, map(_json_value, row), strict=True))

@@ -1,6 +1,5 @@
 """`lakegate restore`: give a table the rows that it had at an earlier commit of main."""
 
-import getpass
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +11,7 @@ from access.deployment.choice import find
 from access.deployment.deployment import Deployment
 from access.evidence.failing_rows import Concealment
 from cli.console import audit, terminal
-from cli.console.options import Seconds, Wait, Yes, confirm, since
+from cli.console.options import Seconds, Wait, Yes, confirm, named, since
 from cli.tables.requested import follow
 from functions.adapters.s3 import contracts_of
 from functions.model.commits import MAIN
@@ -54,7 +53,7 @@ def restore(
     Shows the rows that come and go before it asks. With --wait, exits like `lakegate drop`: 0
     published, 3 rejected, 4 errored.
     """
-    by = by or getpass.getuser()
+    by = named(by)
     if not dry_run:
         require_name(by, reason)
     deployment = find(context.obj)

@@ -24,7 +24,7 @@ _PIECE = 1 << 20  # bytes
 _PAGE = 1000  # the most that S3 lists at once
 _NOW = "9999"  # as a time
 _LARGEST_AT_ONCE = (1 << 30) - 1  # bytes
-_LARGEST_PUT = 5 << 30  # bytes that S3 takes at once
+LARGEST_PUT = 5 << 30  # bytes that S3 takes at once
 _COPYING = TransferConfig(multipart_threshold=1 << 30, multipart_chunksize=1 << 28)
 # The metadata field that identifies the source of a copy, or what a mended file is made of.
 _MARK = "lakegate-source"
@@ -152,8 +152,8 @@ class Landing:
         Raises Overwritten if the key has not that version any more, Missing if it was deleted, and
         LakegateError TOO_LARGE.
         """
-        if file.stat().st_size > _LARGEST_PUT:
-            message = f"{landed.key} has more than the {_LARGEST_PUT:,} bytes that S3 takes at once"
+        if file.stat().st_size > LARGEST_PUT:
+            message = f"{landed.key} has more than the {LARGEST_PUT:,} bytes that S3 takes at once"
             raise LakegateError("TOO_LARGE", message)
         if self.brought(landed.key, landed.bucket)[0].version != landed.version:
             raise Overwritten("OVERWRITTEN", f"{landed.key} was overwritten meanwhile")

@@ -35,7 +35,7 @@ from lakegate.contract.reading.write_mode import WriteMode
 from lakegate.errors import LakegateError, Permanent
 from lakegate.job.jobspec import JobSpec
 from lakegate.job.landing import LandedObject, ingestion_id
-from lakegate.limits import Limits
+from lakegate.limits import DEFAULTS, Limits
 from spark_jobs.audit import verdict
 from spark_jobs.audit.broken_rows import broken_rows as all_broken
 from spark_jobs.files.open import open_file
@@ -149,7 +149,7 @@ def _started(conf: SparkConf) -> SparkSession:
         raise LakegateError("SPARK_NOT_STARTED", message) from error
 
 
-def passed(contract: Contract, file: Path) -> AuditReport | None:
+def passed(contract: Contract, file: Path, limits: Limits = DEFAULTS) -> AuditReport | None:
     """Return the report of a file that passes each check by Arrow alone; None for any other.
 
     It takes a second instead of Spark's ten, and the job would pass the file by the same pass.
@@ -157,7 +157,7 @@ def passed(contract: Contract, file: Path) -> AuditReport | None:
     layout = contract.layout
     if layout.partitions or layout.order or layout.properties.keys() - {COMMENT}:
         return None  # only a table can try them
-    began, spec, (here, skipped) = now(), spec_of(contract, file), _divided(contract)
+    began, spec, (here, skipped) = now(), spec_of(contract, file, limits), _divided(contract)
     try:
         examined = prepared(LocalFile(file), here, spec.limits).examined()
     except Exception:  # noqa: BLE001 - Spark tells why
@@ -173,13 +173,15 @@ def passed(contract: Contract, file: Path) -> AuditReport | None:
     return report(spec, None, here, engine={"write": WAY}, **told, **rows, **columns)
 
 
-def audit(spark: SparkSession, contract: Contract, file: Path) -> AuditReport:
+def audit(
+    spark: SparkSession, contract: Contract, file: Path, limits: Limits = DEFAULTS
+) -> AuditReport:
     """Return the audit report of a file that lands now for a new table.
 
     Checks that need more than the file are skipped, with the reason. Raises LakegateError for a
     fault that is not the file's.
     """
-    spec, (here, skipped) = spec_of(contract, file), _divided(contract)
+    spec, (here, skipped) = spec_of(contract, file, limits), _divided(contract)
     try:
         with explained("the file cannot be audited", contract):
             found = _ingested(spark, spec, here, file)
@@ -201,7 +203,7 @@ def broken_rows(
 
     Only checks of its own rows have any. None are found under a transform. Raises LakegateError.
     """
-    spec = replace(spec_of(contract, file), limits=limits)
+    spec = spec_of(contract, file, limits)
     with TemporaryDirectory(prefix="lakegate-") as home:
         landed = Landed(file, contract, Path(home))
         with explained("the file cannot be read", contract), landed.pinned() as path:
@@ -241,7 +243,7 @@ def local_session(spark: SparkSession, spec: JobSpec, home: Path) -> SparkSessio
     return closed(spark.newSession(), settings)
 
 
-def spec_of(contract: Contract, file: Path) -> JobSpec:
+def spec_of(contract: Contract, file: Path, limits: Limits) -> JobSpec:
     found = file.stat()
     now = times.text(datetime.now(UTC))
     version = str(found.st_mtime_ns)
@@ -259,6 +261,7 @@ def spec_of(contract: Contract, file: Path) -> JobSpec:
         report_key="",
         nessie_uri="",
         token_secret="",
+        limits=limits,
     )
 
 

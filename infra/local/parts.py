@@ -94,7 +94,9 @@ def choose_ports(home: Path) -> dict[str, int]:
             ports[name] = known[name]
         else:
             ports[name] = free_port({*known.values(), *ports.values()})
-    (home / "ports.json").write_text(json.dumps(ports))
+    new = home / "ports.json.new"  # a full disk must leave the last ones
+    new.write_text(json.dumps(ports))
+    new.replace(home / "ports.json")
     return ports
 
 

@@ -1,5 +1,7 @@
 """Start, deploy and stop Lakegate on one machine; its data stays."""
 
+import errno
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +18,7 @@ from infra.local import ministack, processes, settings
 from infra.local.ministack import KeyFiles
 from infra.local.parts import NAMES, Part, aws_environment, choose_ports, known_ports, parts
 from infra.local.slack import people as slack_people
-from infra.local.stack_file import Stack, read, write
+from infra.local.stack_file import Stack, read, refused, write
 from infra.setup import only_one
 from infra.stage import Stage
 from lakegate import nessie_tokens
@@ -185,8 +187,16 @@ def _named(outputs: Mapping[str, str], ending: str) -> dict[str, str]:
 
 
 def _alone(home: Path) -> AbstractContextManager[None]:
-    """Allow one `up` or `down` at a time for a home; the next one waits."""
-    home.mkdir(parents=True, exist_ok=True)
+    """Allow one `up` or `down` at a time for a home; the next one waits.
+
+    Raises LakegateError HOME_REFUSED where this user can write nothing.
+    """
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        if not os.access(home, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(home))
+    except OSError as error:
+        raise refused(home, error) from error
     return only_one(home)
 
 

@@ -32,14 +32,27 @@ class Stack:
 
 
 def read(home: Path) -> Stack:
-    """Return the running or last stack. Raises LakegateError NO_STACK if there never was one."""
+    """Return the running or last stack.
+
+    Raises LakegateError NO_STACK if there never was one, or its file is cut or another version's,
+    HOME_REFUSED without the right to read it.
+    """
     try:
         return Stack(**json.loads((home / "stack.json").read_text()))
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError, TypeError):  # a full disk leaves an empty one
         message = (
             f"no stack in {home}\nRun `lakegate up`, or name one on AWS: `lakegate --stage STAGE`."
         )
         raise LakegateError("NO_STACK", message) from None
+    except OSError as error:
+        raise refused(home, error) from error
+
+
+def refused(home: Path, error: OSError) -> LakegateError:
+    """Return why this user cannot have, or use, the stack at a home."""
+    message = f"{error.filename} cannot be used: {error.strerror}"
+    remedy = f"Is the stack in {home} another user's? Name a folder of your own by LAKEGATE_HOME."
+    return LakegateError("HOME_REFUSED", f"{message}\n{remedy}")
 
 
 def write(home: Path, stack: Stack) -> None:

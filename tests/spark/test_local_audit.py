@@ -17,15 +17,18 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from rich.console import Console
+from typer.testing import CliRunner
 
 from access.deployment.checkout import ROOT
 from cli.contract import ci_output
 from cli.contract.ci_output import Format
 from cli.contract.local_test import page
 from cli.contract.suggest.command import suggested
+from cli.main import app
 from infra.local.contract_test import audit, passed
 from lakegate.audit.report import AuditReport, Status, Verdict
 from lakegate.contract.model import parse
+from lakegate.limits import Limits
 from tests.spark.conftest import Job
 from tests.unit.cli.samples import READABLE
 from tests.unit.contract.contract_texts import contract_text
@@ -71,6 +74,31 @@ def test_a_failure_is_annotated_at_its_line(audited: Audited, tmp_path: Path) ->
         results = ci_output.audit_results(report, parse(text, "a.yaml"), "a.yaml")
         said = ci_output.text(results, Format.GITHUB)
         assert f"::error file=a.yaml,line={line},title={name}::" in said
+
+
+def test_a_lower_limit_ends_a_local_file(job: Job, tmp_path: Path) -> None:
+    """A file over a limit is errored here as on a stage with that limit."""
+    contract = parse(contract_text(settings=CSV), "a.yaml")
+    file, limits = write(tmp_path / "a.csv", "id\n1234\n"), Limits(longest_line=3)
+    assert passed(contract, file)
+    assert passed(contract, file, limits) is None
+    report = audit(job.warm_spark, contract, file, limits)
+    assert report.reason
+    assert report.reason.code == "LINE_TOO_LONG"
+
+
+def test_a_limit_of_the_environment_holds_for_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`contract test` takes a file that a raised limit allows, as docs/limits.md says."""
+    names = [f"c{number}" for number in range(2_001)]
+    columns = "\n".join(f"- {{name: {name}, logicalType: integer}}" for name in names)
+    contract = write(tmp_path / "a.yaml", contract_text(columns))
+    file = tmp_path / "a.parquet"
+    pa.parquet.write_table(pa.table({name: [1] for name in ("id", *names)}), file)
+    monkeypatch.setenv("LAKEGATE_MOST_COLUMNS", "3000")
+    done = CliRunner().invoke(app, ["contract", "test", str(contract), "--data", str(file)])
+    assert done.exit_code == 0, done.output
 
 
 def test_whoever_has_the_file_sees_its_values(job: Job, tmp_path: Path) -> None:

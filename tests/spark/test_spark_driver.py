@@ -330,7 +330,6 @@ def test_a_task_that_spins_is_given_up_with_its_driver(bench: Bench, tmp_path: P
 
 SLOW_PATTERN = """
 import sys
-from dataclasses import replace
 from pathlib import Path
 sys.path.insert(0, {checkout!r})
 from infra.local.contract_test import Landed, LocalBranch, local_session, spec_of
@@ -338,7 +337,7 @@ from lakegate.contract.model import parse
 from lakegate.limits import Limits
 from spark_jobs.run.ingest import ingest
 contract, file, home = parse({contract!r}, "a.yaml"), Path({file!r}), Path({home!r})
-spec = replace(spec_of(contract, file), limits=Limits(longest_stall=5))
+spec = spec_of(contract, file, Limits(longest_stall=5))
 ingest(spec, Landed(file, contract, home), local_session(spark, spec, home), LocalBranch())
 """
 

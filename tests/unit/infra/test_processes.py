@@ -1,6 +1,7 @@
 """The local stack's processes, of which each test starts real ones."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -10,9 +11,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from infra.local import processes
+from cli.local import slack_messages
+from infra.local import ministack, processes
 from infra.local.processes import Command
 from lakegate.errors import LakegateError
+from tests.fakes import wire
 from tests.waiting import PATIENCE, eventually
 
 _SLEEP = "import time; print('begun', flush=True); time.sleep(600)"
@@ -65,6 +68,16 @@ def test_a_started_part_runs_until_it_is_stopped(home: Path, code: str) -> None:
     assert has_ended(process)
     assert processes.running(home, "part") is None
     assert not processes.stop(home, "part")
+
+
+def test_a_part_without_a_whole_record_can_be_stopped(home: Path) -> None:
+    """A part whose record a full disk left empty is not known to run, but it is stopped."""
+    process = begin(home)
+    (home / "run" / "part.json").write_text("")
+
+    assert processes.running(home, "part") is None
+    assert processes.stop(home, "part")
+    assert has_ended(process)
 
 
 def test_a_killed_part_is_gone_only_with_its_port(home: Path) -> None:
@@ -182,3 +195,26 @@ def test_no_part_sees_the_user_s_aws_account(home: Path, monkeypatch: pytest.Mon
 
     assert environment["TERM"] == "xterm"
     assert not [name for name in environment if name.startswith(("AWS_", "https_proxy"))]
+
+
+def test_the_users_proxy_gets_no_call_of_the_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind a proxy, which cannot reach this machine, the stack's parts are seen to answer."""
+    for name, value in {"http_proxy": wire.nobody(), "no_proxy": "intranet"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("NO_PROXY", "")
+    with wire.answering(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]") as address:
+        assert processes.answers(address)
+        assert slack_messages.messages(address) == []
+        assert processes.answers(address)
+    assert os.environ["no_proxy"] == "intranet,127.0.0.1"
+
+
+def test_the_users_proxy_gets_no_call_of_the_local_aws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stack is deployed behind a proxy as without one."""
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.setenv(name, "")
+    monkeypatch.setenv("http_proxy", wire.nobody())
+    body = b'{"QueueUrls": []}'
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+    with wire.answering(answer) as address:
+        assert ministack.client("sqs", address).list_queues()["QueueUrls"] == []

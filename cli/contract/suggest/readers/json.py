@@ -22,8 +22,12 @@ def read_json(content: str) -> Cells:
     if not is_array and (not rows or every[0].broken or len(every) == 1):
         _refuse_document(content, is_line=len(every) == 1)
     what = "an item that is" if is_array else "a line that is"
-    refuse_bad_rows(bad, len(rows), (f"is JSON with {what} no object", "Write one object a line."))
+    refuse_bad_rows(bad, len(rows), _why_bad(what))
     return cells(rows, bad, "row" if is_array else "line")
+
+
+def _why_bad(what: str) -> tuple[str, str]:
+    return f"is JSON with {what} no object, or no valid one", "Write one object a line."
 
 
 def _lines(content: str) -> Iterator[Row]:
@@ -37,7 +41,8 @@ def _row(number: int, text: str) -> Row:
         value = _loaded(text)
     except (ValueError, RecursionError):
         return Row(number, {}, text)
-    return Row(number, value) if isinstance(value, dict) else Row(number, {}, text)
+    is_row = isinstance(value, dict) and _is_text(value, text)
+    return Row(number, value) if is_row else Row(number, {}, text)
 
 
 def _items(content: str) -> Iterator[Row]:
@@ -47,7 +52,16 @@ def _items(content: str) -> Iterator[Row]:
         message = f"begins as a JSON array, but is none: {error}"
         raise refusal(message, "Write one object a line, or mend the array.") from error
     for number, item in enumerate(items, 1):
-        yield Row(number, item) if isinstance(item, dict) else Row(number, {}, json.dumps(item))
+        is_row = isinstance(item, dict) and _is_text(item, content)
+        yield Row(number, item) if is_row else Row(number, {}, json.dumps(item))
+
+
+def _is_text(value: Any, written: str) -> bool:
+    """Return whether a value has no half of a surrogate pair, which only an escape can write."""
+    try:
+        return "\\u" not in written or bool(json.dumps(value, ensure_ascii=False).encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def _loaded(text: str) -> Any:
@@ -74,7 +88,9 @@ def _refuse_document(content: str, *, is_line: bool) -> None:
         value, end = json.JSONDecoder().raw_decode(content)
     except (ValueError, RecursionError):
         return
-    lists = [key for key, each in value.items() if _is_table(each)] if value else []
+    if not isinstance(value, dict):
+        return
+    lists = [key for key, each in value.items() if _is_table(each)]
     if "features" in lists and value.get("type") == "FeatureCollection":
         raise refusal(
             "is GeoJSON: one object with all features, where the job needs one object a line",

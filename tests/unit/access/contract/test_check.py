@@ -394,3 +394,14 @@ def test_a_pattern_on_a_number_is_said_to_restrict_texts() -> None:
         "does not restrict values of type bigint: it can have minimum, maximum, exclusiveMinimum, "
         "exclusiveMaximum, multipleOf"
     )
+
+
+def test_a_contract_in_another_encoding_is_refused_with_its_line(tmp_path: Path) -> None:
+    """The line is that of the first character that is no UTF-8, also in annotations."""
+    file = tmp_path / "orders.yaml"
+    file.write_bytes("kind: DataContract\nid: a\n# für Müller\n".encode("latin-1"))
+
+    told = CliRunner().invoke(app, ["contract", "check", str(file)])
+    assert "  line 3: is not UTF-8 text" in told.stderr
+    annotated = CliRunner().invoke(app, ["contract", "check", str(file), "--format", "github"])
+    assert ",line=3,title=contract::is not UTF-8 text" in annotated.stdout

@@ -104,3 +104,10 @@ def test_one_of_several_is_named(file: Path) -> None:
         checked_one(file, DEFAULTS)
     file.write_text(f"{HEAD}schema:\n{ORDERS}")
     assert checked_one(file, DEFAULTS).valid().table == "shop.orders"
+
+
+def test_a_table_that_comes_twice_cannot_be_named(file: Path) -> None:
+    """No --table tells two descriptions of one table apart: what is said is that there are two."""
+    file.write_text(f"{HEAD}schema:\n{ORDERS}{ORDERS}")
+    with pytest.raises(LakegateError, match=r"describes the table shop\.orders twice"):
+        checked_one(file, DEFAULTS, "shop.orders")

@@ -15,7 +15,7 @@ from moto import mock_aws
 from access.deployment import forwarding
 from access.deployment.checkout import home
 from access.deployment.choice import Choice, find, stack_deployment
-from infra.local import processes, stack_file
+from infra.local import processes, stack, stack_file
 from infra.local.processes import Command
 from infra.local.stack_file import Stack
 from lakegate.errors import LakegateError, Transient
@@ -257,3 +257,25 @@ def test_a_setting_that_is_missing_is_named() -> None:
 
     with pytest.raises(LakegateError, match="LAKEGATE_LAKE_BUCKET"):
         find()
+
+
+@pytest.mark.parametrize("text", ["", "{", "{}", '{"s3": "", "older": ""}'])
+def test_a_stacks_file_that_is_cut_or_of_another_version_is_none(tmp_path: Path, text: str) -> None:
+    """The next `up` writes it anew, and the message says so."""
+    (tmp_path / "stack.json").write_text(text)
+    with pytest.raises(LakegateError, match="NO_STACK") as caught:
+        stack_file.read(tmp_path)
+    assert "Run `lakegate up`" in caught.value.message
+
+
+def test_a_home_that_cannot_be_used_is_told(tmp_path: Path) -> None:
+    """A home that is a file, or whose stack cannot be read, is told with what to do."""
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(LakegateError, match=r"HOME_REFUSED.*file cannot be used: File exists"):
+        stack.down(file, lambda _: None)
+
+    (tmp_path / "stack.json").mkdir()  # as for another user's, root cannot read it either
+    with pytest.raises(LakegateError, match="HOME_REFUSED") as caught:
+        stack_file.read(tmp_path)
+    assert "LAKEGATE_HOME" in caught.value.message

@@ -102,6 +102,10 @@ def test_a_file_lands_under_the_only_contract(tmp_path: Path) -> None:
         (["_manifest.json"], Target("shop.orders"), "names the tables"),
         (["_manifest.json"], Target(key="a/"), "batches/NAME/"),
         ([], Target(), "name a file"),
+        (["a/part.csv", "b/part.csv"], Target(), "2 files are named part.csv"),
+        (["a/part.csv", "b/part.csv"], Target(key="a/"), "2 files are named part.csv"),
+        (["M\udcfcller.csv"], Target(), "is no UTF-8"),
+        (["a.csv"], Target(key="M\udcfcller.csv"), "is no UTF-8"),
     ],
 )
 def test_an_unfit_target_uploads_nothing(names: list[str], target: Target, said: str) -> None:
@@ -109,6 +113,29 @@ def test_an_unfit_target_uploads_nothing(names: list[str], target: Target, said:
     deployment = Deployment()
     with pytest.raises(BadTarget, match=said):
         list(drop(deployment.adapters, [Path(name) for name in names], target))
+    assert list(deployment.landing.landed()) == []
+
+
+def test_a_key_takes_the_place_of_a_files_name(tmp_path: Path) -> None:
+    """A file whose name S3 cannot have lands under the key that is given."""
+    deployment = Deployment()
+    file = tmp_path / "M\udcfcller.csv"
+    file.write_bytes(b"id\n1\n")
+
+    (item,) = drop(deployment.adapters, [file], Target(key="shop/orders/a.csv"))
+
+    assert item.ingestion.landed.key == "shop/orders/a.csv"
+
+
+def test_a_file_that_s3_does_not_take_at_once_is_not_read(tmp_path: Path) -> None:
+    """A file beyond 5 GiB is refused before it fills the memory, with the tool that takes it."""
+    deployment = Deployment()
+    with (tmp_path / "a.csv").open("wb") as file:
+        file.truncate((5 << 30) + 1)
+
+    with pytest.raises(LakegateError, match=r"TOO_LARGE.*\nUpload it by `aws s3 cp`"):
+        list(drop(deployment.adapters, [tmp_path / "a.csv"], Target()))
+
     assert list(deployment.landing.landed()) == []
 
 

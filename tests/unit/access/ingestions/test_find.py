@@ -1,6 +1,8 @@
 """The ingestions that people ask for are found, in their order."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -74,6 +76,30 @@ def test_the_newest_come_first(
     """Ingestions are found by table, shown state and time, newest first, up to the limit."""
     found = newest(ledger, wanted, _NOW)
     assert (days(found.ingestions), found.more) == (expected, more)
+
+
+class _ByDay(FakeLedger):
+    """A ledger that knows how many days of its index were read."""
+
+    days = 0
+
+    def landed(self, since: str, until: str) -> Iterator[IngestionSummary]:
+        """Yield what landed between two times, a query for each day of the index."""
+        first, last = (datetime.fromisoformat(each) for each in (since, until))
+        self.days += (last - first).days + 1
+        return super().landed(since, until)
+
+
+@pytest.mark.parametrize("limit", [0, 2, 50])
+def test_a_time_long_ago_reads_the_ledger_and_not_each_day_since(limit: int) -> None:
+    """All since the year 1 is found without a query for each of its days."""
+    ledger: Any = _ByDay(FakeClock().now)
+    for each in _EVERY:
+        ledger.begin(each)
+    wanted = Wanted(since="0001-01-01T00:00:00.000+00:00", limit=limit)
+    found = newest(ledger, wanted, "2028-01-01T00:00:00.000+00:00")
+    assert days(found.ingestions) == [7, 6, 5, 4, 3, 2, 1][: limit or None]
+    assert ledger.days < 400
 
 
 def test_what_landed_long_ago_is_found(ledger: Any) -> None:

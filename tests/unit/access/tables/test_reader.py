@@ -21,6 +21,23 @@ def test_a_name_without_a_namespace_is_no_table(name: str) -> None:
             reader.state(name)
 
 
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("SELECT * FROM default.orders", r'"default"\ndefault is a word .* quotes, "default"$'),
+        ("SELECT * FROM Group.orders", r'quotes, "Group"$'),
+        ("SELECT * FRM orders", r'near "orders"$'),
+    ],
+)
+def test_a_name_that_is_a_word_of_sql_is_told(sql: str, said: str) -> None:
+    """A table without a namespace is in `default`, which SQL takes for something else."""
+    with answering(_EMPTY % (len(_JSON), _JSON)) as address:
+        reader = Reader(address, "token", "main")
+        with pytest.raises(LakegateError, match=said) as caught, reader.answer(sql):
+            pass
+    assert caught.value.code == "BAD_SQL"
+
+
 def test_a_state_whose_files_are_deleted_says_how_long_states_are_kept() -> None:
     """A read of a state of main that is too old says that upkeep deleted its files."""
     body = json.dumps({**json.loads(_JSON), "metadata-location": "", "metadata": _TABLE}).encode()

@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import typer
 
-from cli.console.options import since
+from cli.console.options import named, since
 
 
 @pytest.mark.parametrize("text", ["2026-03-01T12:00+00:00", "2026-03-01T13:00:00+01:00"])
@@ -31,3 +31,15 @@ def test_a_time_to_come_is_refused() -> None:
     """No option means a time that has not passed yet: it is a slip."""
     with pytest.raises(typer.BadParameter, match="is in the future"):
         since("9999-12-01")
+
+
+def test_a_person_without_a_user_name_has_to_give_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system knows no name of the user, as in many containers, it is asked for."""
+    for variable in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(variable, raising=False)
+    assert named("")
+
+    monkeypatch.setattr("os.getuid", lambda: 4_242_424)
+    assert named(" Ada ") == "Ada"
+    with pytest.raises(typer.BadParameter, match="--by"):
+        named("")

@@ -90,6 +90,15 @@ def test_files_are_judged_by_a_file_or_the_contract_in_force(
     ]
 
 
+def test_a_folder_of_a_tables_name_is_no_contract(
+    deployment: Deployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table is found by its name although the current folder has one of that name."""
+    (tmp_path / TABLE).mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert command.tried_contract(deployment.adapters, Path(TABLE), "").table == TABLE
+
+
 def test_a_limit_is_told_when_it_cuts(
     deployment: Deployment, capsys: pytest.CaptureFixture[str]
 ) -> None:

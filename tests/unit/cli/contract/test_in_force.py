@@ -128,6 +128,19 @@ def test_a_broken_contract_in_force_can_be_replaced(tmp_path: Path) -> None:
     assert in_force(lake)["contracts/shop.orders.yaml"].contract.table == "shop.orders"
 
 
+def test_a_broken_contract_in_force_lets_no_clash_through(tmp_path: Path) -> None:
+    """Beside an unreadable contract in force, a push is compared with the readable ones."""
+    lake: Any = FakeLake()
+    lake.put_text("contracts/shop.broken.yaml", b"kind: Nonsense\n")
+    lake.put_text("contracts/shop.orders.yaml", ORDERS.encode())
+    write(tmp_path, "orders.yaml", ORDERS)
+    assert pending(lake, [tmp_path], nothing) == []
+
+    write(tmp_path, "orders.yaml", ORDERS.replace("shop.orders", "shop.baskets") + PREFIX)
+    with pytest.raises(LakegateError, match="same landing prefix"):
+        push(lake, [tmp_path], nothing)
+
+
 def test_a_push_takes_what_the_deployment_takes(tmp_path: Path) -> None:
     """The deployment's limits bound a contract's size, not this release's defaults."""
     write(tmp_path, "orders.yaml", f"{ORDERS}description: {{purpose: '{'x' * (1 << 20)}'}}\n")

@@ -87,6 +87,26 @@ def test_what_fails_for_one_is_said_and_the_others_go_on(
     assert "März.csv: it was discarded (MOVED_ON)" in printed.err
 
 
+def test_unreadable_rows_of_one_file_hold_no_other_back(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Without a terminal a file with such rows is named and left as it is; the others go on."""
+    other = PUBLISHED.but(id="f" * 32)
+
+    def act(subject: Subject) -> Outcome:
+        if subject.ingestion is REJECTED:
+            decide.agree_to("2 of 3 rows could not be read.", REJECTED.name, yes=False)
+        return Outcome(subject.ingestion)
+
+    every = [Subject(each) for each in (PUBLISHED, REJECTED, other)]
+    code, done = decide.report_each(every, act, by_ann)
+    assert (code, done) == (1, [PUBLISHED, other])
+    told = capsys.readouterr().err
+    assert "März.csv: 2 of 3 rows could not be read." in told
+    assert "März.csv: not published: add `--yes`" in told
+    assert "Nothing was done" not in told
+
+
 def test_what_fails_for_the_only_one_is_raised() -> None:
     """A command about one file ends as any other command with that error."""
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from cli.tables.query import print_csv, print_json, print_table
+from lakegate.errors import LakegateError
 
 
 def answer(rows: int) -> pa.RecordBatchReader:
@@ -44,6 +45,14 @@ def test_csv_has_every_row(capsys: pytest.CaptureFixture[str], rows: int) -> Non
     read = list(csv.reader(io.StringIO(printed.out)))
     assert read == [["id", "words"], *([str(n), 'a "b", c\nd'] for n in range(rows))]
     assert printed.err == f"{rows} {'row' if rows == 1 else 'rows'}\n"
+
+
+def test_json_loses_no_column(capsys: pytest.CaptureFixture[str]) -> None:
+    """Two columns of one name, as of a join, are refused before anything is printed."""
+    batch = pa.record_batch([[1], [2]], ["id", "id"])
+    with pytest.raises(LakegateError, match="2 columns are named id"):
+        print_json(pa.RecordBatchReader.from_batches(batch.schema, [batch]))
+    assert capsys.readouterr().out == ""
 
 
 def test_null_is_an_empty_cell(capsys: pytest.CaptureFixture[str]) -> None:
