@@ -8,7 +8,7 @@ from functions.pipeline.outcome.versions import retraction_of
 
 
 def undone(adapters: Adapters, ingestion: Ingestion) -> str:
-    """Describe the request that removed its rows, or is to remove them; "" without one.
+    """Describe the request that removed its rows, or is to remove them; "" without one in force.
 
     That is a restoration of its table, or a retraction with its state.
     """
@@ -20,5 +20,8 @@ def undone(adapters: Adapters, ingestion: Ingestion) -> str:
     request = retraction_of(adapters, ingestion)
     if request is None or request.change is None:
         return ""
+    done = [request.id] if request.state is State.PUBLISHED else []
+    if undoing(adapters, ingestion.table, done):
+        return ""  # a restoration brought the rows back
     asked = f"retraction {request.id} by {request.change.by}: {request.change.message}"
     return f"{asked} ({status_text(request)})"

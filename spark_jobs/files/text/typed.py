@@ -32,7 +32,7 @@ def typed_by_cells(
     named = ", ".join(_if_broken(*each) for each in cells)
     return typed.selectExpr(
         *[
-            f"if({_IS_BAD} AND {cell.broken}, NULL, v{n}) AS {quoted(name)}"
+            f"if({_IS_BAD} AND ({cell.broken}), NULL, v{n}) AS {quoted(name)}"
             for n, (name, cell, _) in enumerate(cells)
         ],
         f"CASE WHEN {_IS_BAD} THEN {row} END AS {BAD_ROW}",

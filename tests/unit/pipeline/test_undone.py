@@ -30,6 +30,17 @@ def test_a_retraction_is_named_with_its_state(deployment: Scenario) -> None:
     )
 
 
+def test_a_retraction_that_is_undone_is_not_named(deployment: Scenario) -> None:
+    """Once a restoration brought the rows back, the file is on main like any other."""
+    file = deployment.ended()
+    landed = retraction(TABLE, file.id).landed("lake")
+    deployment.script(landed, lambda report: report)
+    retract(deployment.adapters, file, "Ann", "wrong day")
+    deployment.settle()
+    restored(deployment, file.merge_hash)
+    assert undone(deployment.adapters, file) == ""
+
+
 def test_a_restoration_to_before_it_is_named(deployment: Scenario) -> None:
     """It is named by main's commit and message; a file from before it is not undone."""
     first, second = deployment.ended(), deployment.ended(OTHER)
