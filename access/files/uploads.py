@@ -3,9 +3,10 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from access.ingestions.follow import TrackedIngestion, dropped
 from functions.adapters.all import Adapters
@@ -96,8 +97,9 @@ def _prefix(adapters: Adapters, table: str) -> str:
 
 
 def put(adapters: Adapters, file: Path, key: str) -> TrackedIngestion:
-    """Upload a file under a key. Raises LakegateError."""
-    return dropped(adapters.landing.put(key, _read(file)))
+    """Upload a file under a key, without all of it in memory. Raises LakegateError."""
+    with _opened(file) as body:
+        return dropped(adapters.landing.put(key, body))
 
 
 def is_manifest(file: Path) -> bool:
@@ -112,20 +114,25 @@ def put_batch(adapters: Adapters, manifest: Path, key: str = "") -> TrackedInges
     an invalid manifest, before anything is uploaded.
     """
     prefix = key or f"{BATCHES}{manifest.resolve().parent.name}/"
-    text = _read(manifest, _NOTHING)
+    with _opened(manifest, _NOTHING) as opened:
+        text = opened.read()
     listed = read_manifest(text, adapters.settings.limits)
-    bodies = {each.key: _read(manifest.parent / each.key, _NOTHING) for each in listed}
-    for name, body in bodies.items():
-        adapters.landing.put(prefix + name, body)
+    for each in listed:
+        with _opened(manifest.parent / each.key, _NOTHING):
+            pass
+    for each in listed:
+        put(adapters, manifest.parent / each.key, prefix + each.key)
     return dropped(adapters.landing.put(prefix + MANIFEST, text))
 
 
-def _read(file: Path, hint: str = "It was not uploaded.") -> bytes:
+@contextmanager
+def _opened(file: Path, hint: str = "It was not uploaded.") -> Iterator[BinaryIO]:
     try:
-        if file.stat().st_size > LARGEST_PUT:  # it would be read whole before S3 refuses it
+        if file.stat().st_size > LARGEST_PUT:  # its upload would take its time before S3 refuses it
             message = f"{file} has more than the {LARGEST_PUT:,} bytes that S3 takes at once"
             raise LakegateError("TOO_LARGE", f"{message}\nUpload it by `aws s3 cp`. {hint}")
-        return file.read_bytes()
+        with file.open("rb") as body:
+            yield body
     except OSError as error:
         message = f"cannot read {file}: {error.strerror}\n{hint}"
         raise LakegateError("UNREADABLE_FILE", message) from error

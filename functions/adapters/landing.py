@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from os import SEEK_END
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from boto3.s3.transfer import TransferConfig
 from botocore.exceptions import ClientError
@@ -140,11 +141,14 @@ class Landing:
             )
             shutil.copyfileobj(answer["Body"], copy, _PIECE)
 
-    def put(self, key: str, body: bytes) -> LandedObject:
-        """Put an object as an uploader does; return the landed object."""
+    def put(self, key: str, body: bytes | BinaryIO) -> LandedObject:
+        """Put bytes or a file as an uploader does; return the landed object."""
+        size = len(body) if isinstance(body, bytes) else body.seek(0, SEEK_END)
+        if not isinstance(body, bytes):
+            body.seek(0)
         with translated(key):
             answer = self._client.put_object(Bucket=self.bucket, Key=key, Body=body)
-        return _landed_object(self.bucket, key, answer, len(body))
+        return _landed_object(self.bucket, key, answer, size)
 
     def put_over(self, landed: LandedObject, file: Path, mark: str) -> LandedObject:
         """Put a file, with a mark, as the next version of a landed object; return it as landed.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -129,11 +130,14 @@ def bucket(s3: Any, *, versioned: bool = True) -> str:
     return name
 
 
-def test_an_upload_is_found_by_listing(buckets: Buckets) -> None:
-    """Upload and listing give the same object, under any key."""
+@pytest.mark.parametrize("body", [bytes, BytesIO])
+def test_an_upload_is_found_by_listing(
+    buckets: Buckets, body: Callable[[bytes], bytes | BytesIO]
+) -> None:
+    """Upload and listing give the same object, under any key, of bytes and of a file."""
     key = "shop/orders/Flüge 1+1 (100%).csv"
     assert list(buckets.landing.landed()) == []
-    put = buckets.landing.put(key, b"12345")
+    put = buckets.landing.put(key, body(b"12345"))
     (found,) = buckets.landing.landed()
     assert found.landed_at.endswith("+00:00")
     assert replace(found, landed_at="") == put

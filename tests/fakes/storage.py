@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import cache, lru_cache
 from hashlib import md5
 from pathlib import Path
-from typing import Self
+from typing import BinaryIO, Self
 
 from functions.adapters.landing import LostPosition, Source
 from functions.adapters.s3 import (
@@ -88,8 +88,9 @@ class FakeLanding:
             raise Missing("MISSING_OBJECT", f"there is no object {landed.uri}")
         file.write_bytes(body)
 
-    def put(self, key: str, body: bytes) -> LandedObject:
+    def put(self, key: str, body: bytes | BinaryIO) -> LandedObject:
         """See Landing.put."""
+        body = body if isinstance(body, bytes) else body.read()
         etag = _etag(body)
         version = f"v{1 + sum(landed.key == key for landed in self._landed)}"
         landed = LandedObject(self.bucket, key, version, etag, len(body))
