@@ -8,6 +8,7 @@ import streamlit as st
 from dashboard.actions import ICONS, confirmed, label
 from dashboard.actions_plan import ActionRequest, Verb, decide, offered
 from dashboard.formatting import code
+from dashboard.serve import watching
 from dashboard.serve.session import Opened
 from functions.model.ingestion import Ingestion
 from functions.operations.decisions.cause import (
@@ -77,7 +78,7 @@ def _buttons(opened: Opened, group: Sequence[Ingestion], which: str, find: Find)
         for verb in filter(possible.__contains__, Verb):
             key = f"{verb.name} {which} {group[0].id}"
             if st.button(label(verb, f"{verb} {which} …"), key=key, icon=ICONS[verb]):
-                st.dialog(f"{verb} {which}", width="medium")(ask)(verb, opened, key, find)
+                watching.dialog(f"{verb} {which}", ask, verb, opened, key, find)
 
 
 def ask(verb: Verb, opened: Opened, key: str, find: Find) -> None:

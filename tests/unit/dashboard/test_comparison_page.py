@@ -205,7 +205,7 @@ def test_both_sides_stand_beside_each_other(opened: FakeOpened) -> None:
 
 
 def test_a_column_is_hidden_as_soon_as_the_contract_says_so(opened: FakeOpened) -> None:
-    """Values of a column that became confidential are shown no more, as soon as that is in force."""
+    """Values of a column that became confidential are shown no more."""
 
     def script(opened: "Any") -> None:  # which keeps what was loaded, as the page does
         from dashboard.compare import comparison_page
