@@ -14,10 +14,10 @@ from functions.model.ingestion import Ingestion
 from functions.operations.decisions.cause import (
     cause,
     each_alone,
+    failures,
     named,
     refusal,
     told,
-    version,
     waiting_with,
 )
 from lakegate.text import count, visible
@@ -89,11 +89,11 @@ def ask(verb: Verb, opened: Opened, key: str, find: Find) -> None:
         return
     st.markdown(f"{code(named(group))}, of {code(opened.name)}")
     st.markdown(_EFFECTS[verb])
-    before, now = st.session_state.get(f"{key} was"), version(group)
+    before, now = st.session_state.get(f"{key} was"), failures(group)
     st.session_state[f"{key} was"] = now
     asked = confirmed(key, ActionRequest(verb))
     if asked and before != now:
-        st.warning("Other files wait now than when you were asked: look again, and press again.")
+        st.warning("Other files wait now, or one failed again: look again, and press again.")
     elif asked and verb is Verb.PUBLISH and not (asked.by.strip() and asked.reason.strip()):
         st.warning("Say who publishes them and why: main's log keeps both.")
     elif asked:
