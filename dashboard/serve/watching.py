@@ -15,7 +15,7 @@ def begin() -> None:
     st.session_state[_OPEN] = False
 
 
-def dialog(title: str, question: Callable[..., None], *about: object) -> None:
+def dialog(title: str, question: Callable[..., object], *about: object) -> None:
     """Show a dialog with a question; once it is closed, the view runs again."""
     st.session_state[_OPEN] = True
     st.dialog(title, width="medium", on_dismiss="rerun")(question)(*about)
