@@ -16,7 +16,7 @@ from dashboard.actions_plan import (
     plan,
 )
 from dashboard.formatting import code
-from dashboard.serve import session
+from dashboard.serve import session, watching
 from dashboard.serve.errors import show_error
 from dashboard.serve.session import Opened, person
 from functions.model.ingestion import ALERTED, Ingestion
@@ -73,7 +73,7 @@ def show(opened: Opened, ingestion: Ingestion) -> None:
             )
             if asked:
                 # The dialog keeps the ingestion as the page shows it.
-                st.dialog(str(verb), width="medium")(ask)(verb, opened, ingestion)
+                watching.dialog(str(verb), ask, verb, opened, ingestion)
 
 
 def label(verb: Verb, words: str) -> str:

@@ -11,6 +11,7 @@ from access.deployment.choice import Choice
 from dashboard import formatting
 from dashboard.charts import BLUE
 from dashboard.compare import comparison_page
+from dashboard.serve import watching
 from dashboard.serve.errors import errors_shown
 from dashboard.serve.session import Opened, opened, person
 from dashboard.views import inbox as inbox_page
@@ -33,6 +34,7 @@ def main(choice: Choice) -> None:
 
     def page(show: Show, title: str, path: str, **how: Any) -> st.Page:
         def run() -> None:
+            watching.begin()
             st.html(_FOCUS)
             with errors_shown():
                 who = visible(" · ".join(filter(None, (choice.name, person()))))

@@ -8,15 +8,16 @@ import streamlit as st
 from dashboard.actions import ICONS, confirmed, label
 from dashboard.actions_plan import ActionRequest, Verb, decide, offered
 from dashboard.formatting import code
+from dashboard.serve import watching
 from dashboard.serve.session import Opened
 from functions.model.ingestion import Ingestion
 from functions.operations.decisions.cause import (
     cause,
     each_alone,
+    failures,
     named,
     refusal,
     told,
-    version,
     waiting_with,
 )
 from lakegate.text import count, visible
@@ -77,7 +78,7 @@ def _buttons(opened: Opened, group: Sequence[Ingestion], which: str, find: Find)
         for verb in filter(possible.__contains__, Verb):
             key = f"{verb.name} {which} {group[0].id}"
             if st.button(label(verb, f"{verb} {which} …"), key=key, icon=ICONS[verb]):
-                st.dialog(f"{verb} {which}", width="medium")(ask)(verb, opened, key, find)
+                watching.dialog(f"{verb} {which}", ask, verb, opened, key, find)
 
 
 def ask(verb: Verb, opened: Opened, key: str, find: Find) -> None:
@@ -88,11 +89,11 @@ def ask(verb: Verb, opened: Opened, key: str, find: Find) -> None:
         return
     st.markdown(f"{code(named(group))}, of {code(opened.name)}")
     st.markdown(_EFFECTS[verb])
-    before, now = st.session_state.get(f"{key} was"), version(group)
+    before, now = st.session_state.get(f"{key} was"), failures(group)
     st.session_state[f"{key} was"] = now
     asked = confirmed(key, ActionRequest(verb))
     if asked and before != now:
-        st.warning("Other files wait now than when you were asked: look again, and press again.")
+        st.warning("Other files wait now, or one failed again: look again, and press again.")
     elif asked and verb is Verb.PUBLISH and not (asked.by.strip() and asked.reason.strip()):
         st.warning("Say who publishes them and why: main's log keeps both.")
     elif asked:

@@ -25,7 +25,10 @@ class RightMissing(Transient):
     """A role lacks a right. People must grant it, and then a retry succeeds."""
 
     def __init__(self, lacking: str) -> None:
-        """Take a sentence that names the role and the right."""
+        """Take a sentence with the role and the right before ` on `, and then what they are for.
+
+        People are told of what comes before it once a day, so it has no name of a file.
+        """
         super().__init__(RIGHT_MISSING, f"{lacking}\n{_MEND}")
 
 
@@ -40,10 +43,11 @@ def unavailable(error: Exception, code: str, message: str) -> Transient:
         return Transient(code, message)
     matched = _SAID.search(said.get("Message", ""))
     if not matched:
-        return RightMissing(f"a right is missing: {message}")
+        called = getattr(error, "operation_name", "this")
+        return RightMissing(f"a role lacks the right for {called} on what it asked for: {message}")
     role, action, resource = matched.groups()
-    where = f"on {resource}" if resource else f"({message.partition(': ')[0]})"
-    return RightMissing(f"the role {role} lacks the right {action} {where}")
+    where = resource or f"what it asked for ({message.partition(': ')[0]})"
+    return RightMissing(f"the role {role} lacks the right {action} on {where}")
 
 
 @contextmanager

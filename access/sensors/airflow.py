@@ -14,10 +14,11 @@ from functions.adapters.all import Adapters
 class IngestionSensor(BaseSensorOperator):
     """A task that succeeds when a file is on main; its XCom is what was published.
 
-    Name the file by its `key` in the landing bucket, whose newest version counts, or by the
-    `ingestion`, a whole id. A file that is rejected, errored, ignored or discarded fails the task
-    at once, without another try. With `wait_for_decision` the task goes on to wait for a person who
-    replays or approves the file. `stage` is a stage on AWS; by default the environment decides.
+    Name the file by its `key` in the landing bucket, or by its address (`s3://bucket/key`) in a
+    bucket of others; its newest version counts. Or name the `ingestion`, a whole id. A file that is
+    rejected, errored, ignored or discarded fails the task at once, without another try. With
+    `wait_for_decision` the task goes on to wait for a person who replays or approves the file.
+    `stage` is a stage on AWS; by default the environment decides.
     """
 
     template_fields: Sequence[str] = ("key", "ingestion", "stage")

@@ -15,6 +15,8 @@ from functions.pipeline.outcome.versions import is_newer
 from lakegate.errors import LakegateError, Permanent
 from lakegate.job.landing import ID_PART, LandedObject
 
+_S3 = "s3://"
+
 
 class NotPublished(Permanent):
     """A file that is waited for will not be published, unless somebody decides so."""
@@ -35,7 +37,12 @@ class Arrival:
 
 
 def landed(ledger: Ledger, bucket: str, key: str) -> Ingestion | None:
-    """Return the ingestion of the newest version under a key; None before anything landed."""
+    """Return the ingestion of the newest version under a key; None before anything landed.
+
+    The key is one in `bucket`, or an address (`s3://bucket/key`) in any landing bucket.
+    """
+    if key.startswith(_S3):
+        bucket, _, key = key.removeprefix(_S3).partition("/")
     found = None
     for each in ledger.versions(LandedObject(bucket, key, "", "", 0)):
         found = each if found is None or is_newer(each, found) else found

@@ -137,20 +137,20 @@ def _compare(opened: Opened, ingestion: Ingestion, report: AuditReport) -> None:
 def _found(opened: Opened, ingestion: Ingestion, report: AuditReport, *, whole: bool) -> Comparison:
     head = opened.adapters.catalog.head(MAIN)
     state = opened.adapters.catalog.metadata(head, report.table)
-    return _loaded(opened, ingestion, report, head, report.audited_hash, state, whole)
+    shown = tuple(sorted(shown_columns(opened.adapters, ingestion, report.table)))
+    return _loaded(opened, report, head, report.audited_hash, state, shown, whole)
 
 
 @st.cache_data(show_spinner=False, max_entries=20)
 def _loaded(
     _opened: Opened,
-    _ingestion: Ingestion,
     _report: AuditReport,
     _head: str,
     at: str,
     state: str,
+    shown: tuple[str, ...],
     whole: bool,
 ) -> Comparison:
-    shown = shown_columns(_opened.adapters, _ingestion, _report.table)
     return load(_opened.reader, _head, _report, shown, whole=whole)
 
 

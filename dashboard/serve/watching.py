@@ -1,4 +1,4 @@
-"""Look again while something is in flight."""
+"""Look again while something is in flight, but never under an open dialog: that would close it."""
 
 from collections.abc import Callable
 
@@ -7,6 +7,18 @@ import streamlit as st
 from dashboard.serve.errors import errors_shown
 
 _EVERY = 5.0  # seconds between two looks at what is in flight
+_OPEN = "a dialog is open"
+
+
+def begin() -> None:
+    """Begin a run of a view, which closes the dialog that was open."""
+    st.session_state[_OPEN] = False
+
+
+def dialog(title: str, question: Callable[..., object], *about: object) -> None:
+    """Show a dialog with a question; once it is closed, the view runs again."""
+    st.session_state[_OPEN] = True
+    st.dialog(title, width="medium", on_dismiss="rerun")(question)(*about)
 
 
 def watch(before: object, look: Callable[[], object]) -> None:
@@ -19,7 +31,7 @@ def watch(before: object, look: Callable[[], object]) -> None:
     def watching() -> None:
         with errors_shown():
             changed = look() != before
-        if changed:
+        if changed and not st.session_state.get(_OPEN):
             st.rerun()
 
     watching()

@@ -13,9 +13,10 @@ from lakegate.refusals import unavailable
 # Limits: a subject has less than 100 characters of ASCII, begins with a letter, a digit or a
 # punctuation mark, and has no control character; a message has 256 KB (Amazon SNS, "Publish").
 _SUBJECT, _BODY = 99, 256 * 1024
-# The parts of Slack's markup that our messages use ("Formatting text for app surfaces").
+# The parts of Slack's markup that our messages use ("Formatting text for app surfaces"). A star
+# within a word, as in SQL, marks nothing.
 MARKS = re.compile(
-    r"```(?P<block>.*?)```|`(?P<code>[^`]+)`|\*(?P<bold>[^*\n]+)\*"
+    r"```(?P<block>.*?)```|`(?P<code>[^`]+)`|(?<!\S)\*(?=\S)(?P<bold>[^*\n]+)(?<=\S)\*(?!\w)"
     r"|(?P<emoji>:(?:x|repeat|white_check_mark):)|<(?P<address>[^<>|]+)\|(?P<link>[^<>]+)>",
     re.DOTALL,
 )

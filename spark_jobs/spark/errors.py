@@ -157,7 +157,9 @@ def _refused(chain: Sequence[str], what: str) -> LakegateError | None:
     denied = next(filter(_DENIED.match, chain), "")
     if not denied:
         return None
-    return RightMissing(f"the job's role lacks a right: {what}: {denied[:_LONGEST_CAUSE]}")
+    refusal = denied.partition(":")[0].rpartition(".")[2]
+    needed = f"what it needs: {what}: {denied[:_LONGEST_CAUSE]}"
+    return RightMissing(f"the job's role lacks a right ({refusal}) on {needed}")
 
 
 def _is_of_outside(chain: list[str]) -> bool:

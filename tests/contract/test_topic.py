@@ -43,6 +43,13 @@ def test_people_read_it_without_marks() -> None:
     assert subject(ALERT).startswith("shop.orders: a.csv rejected, 1 of 2 checks failed: carrier")
 
 
+def test_a_formula_keeps_its_stars() -> None:
+    """A star in the words of a check is no mark: `a * b` and `COUNT(*)` stay what they are."""
+    formula = "total <> price*pieces*1.2, or COUNT(*) - SUM(a * b * c) is 3"
+    report = replace(REPORT, checks=(replace(FAILED, found=formula),))
+    assert formula in body(alert(INGESTION, report))
+
+
 @given(st.text(max_size=3000), st.text(max_size=3000))
 def test_any_alert_is_one_that_sns_takes(name: str, found: str) -> None:
     """Any alert gives a subject of under 100 printable ASCII characters and at most 256 KB."""

@@ -45,8 +45,17 @@ def waiting_with(ledger: "Ledger", ingestion: Ingestion) -> list[Ingestion]:
 
 def version(group: Sequence[Ingestion | IngestionSummary]) -> str:
     """Return how many ingestions these are, with a digest of which."""
-    ids = " ".join(sorted(each.id for each in group))
-    return f"{len(group)}:{hashlib.sha256(ids.encode()).hexdigest()[:16]}"
+    return _digest(each.id for each in group)
+
+
+def failures(group: Sequence[Ingestion]) -> str:
+    """Return the same with when each failed: another attempt has other rows to decide about."""
+    return _digest(f"{each.id} {each.ended_at}" for each in group)
+
+
+def _digest(names: Iterable[str]) -> str:
+    every = sorted(names)
+    return f"{len(every)}:{hashlib.sha256(' '.join(every).encode()).hexdigest()[:16]}"
 
 
 def named(group: Sequence[Ingestion]) -> str:

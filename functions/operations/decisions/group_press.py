@@ -18,10 +18,10 @@ from functions.notifications.slack_buttons import Seen, Verb, agreement
 from functions.operations.decisions.cause import (
     MOST_REFUSALS,
     each_alone,
+    failures,
     named,
     refusal,
     told,
-    version,
     waiting_with,
 )
 from functions.operations.decisions.failed import Outcome
@@ -47,7 +47,7 @@ def advance(adapters: Adapters, request: ActionRequest, decide: Decide) -> Alert
         return _answer(first, request, words)
     else:
         group = waiting_with(adapters.ledger, first)[:_MOST]
-        if version(group) != request.seen.token:
+        if failures(group) != request.seen.token:
             return _question(first, group, request)
         request = replace(request, ids=tuple(each.id for each in group), since=adapters.now())
     if request.tried < len(request.ids):
@@ -103,16 +103,16 @@ def _unchanged(now: Ingestion, request: ActionRequest) -> Ingestion:
 def _question(first: Ingestion, group: list[Ingestion], request: ActionRequest) -> Alert:
     """Return the question about a group as it is now."""
     before = request.seen.token.partition(":")[0]
-    changed = f"Now it is another group than the {before} files before. " if before else ""
+    changed = f"These are not the {before} failures asked about before. " if before else ""
     loss = {
         Verb.REPLAY: "Each runs again on a new branch.",
         Verb.PUBLISH: "Rows that could not be read are left out.",
         Verb.DISCARD: "Deletes branches and data; keeps the originals.",
     }[request.what]
     words = f"{changed}{request.what.capitalize()} {named(group)}? {loss}"
-    question = _answer(first, request, words, f"asks {version(group)}")
+    question = _answer(first, request, words, f"asks {failures(group)}")
     button = agreement(
-        request.what, Seen(first.id, version(group), is_group=True), words, len(group)
+        request.what, Seen(first.id, failures(group), is_group=True), words, len(group)
     )
     return replace(question, blocks=(*question.blocks, button), token=state_token(first))
 

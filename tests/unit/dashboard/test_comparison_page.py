@@ -27,7 +27,7 @@ from functions.operations.recovery.rebuild_ledger import rebuild
 from lakegate.audit.report import AuditReport, Reason, Verdict
 from lakegate.errors import LakegateError
 from lakegate.job.landing import LandedObject
-from tests.fakes.deployment import OTHER_TABLE, SETTINGS, TABLE, Deployment
+from tests.fakes.deployment import ORDERS, OTHER_TABLE, SETTINGS, TABLE, Deployment
 from tests.fakes.faults import Fault, unavailable
 from tests.fakes.iceberg import iceberg_table
 from tests.fakes.job import FAILED, crashed, passed, rejected
@@ -202,6 +202,23 @@ def test_both_sides_stand_beside_each_other(opened: FakeOpened) -> None:
     assert ">1</span> (33.3%)" in said
     assert ">3<" in said
     assert not any(name in said for name in ("Ann", "Bob", "Dan"))
+
+
+def test_a_column_is_hidden_as_soon_as_the_contract_says_so(opened: FakeOpened) -> None:
+    """Values of a column that became confidential are shown no more."""
+
+    def script(opened: "Any") -> None:  # which keeps what was loaded, as the page does
+        from dashboard.compare import comparison_page
+
+        comparison_page.show(opened)
+
+    landed = failed(opened)
+    assert "smallest" in words(page(opened, landed))
+    text = ORDERS.replace("required: true", "required: true, classification: confidential")
+    opened.deployment.lake.put_text(f"contracts/{TABLE}.yaml", text.encode())
+    app = AppTest.from_function(script, kwargs={"opened": opened}, default_timeout=600)
+    app.query_params["id"] = seen(opened, landed).id
+    assert "smallest" not in words(app.run())
 
 
 def test_rows_that_break_a_check_are_looked_up_when_asked_for(opened: FakeOpened) -> None:

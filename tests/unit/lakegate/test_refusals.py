@@ -19,16 +19,17 @@ class Refused(Exception):
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        (f'{BEGIN} on resource: "arn:x" because …', "on arn:x"),
-        (f"{BEGIN} on resource: arn:x with an explicit deny", "on arn:x"),
-        (f"{BEGIN} because no identity-based policy", "(cannot read x)"),
+        (f'{BEGIN} on resource: "arn:x" because …', "arn:x"),
+        (f"{BEGIN} on resource: arn:x with an explicit deny", "arn:x"),
+        (f"{BEGIN} because no identity-based policy", "what it asked for (cannot read x)"),
     ],
 )
 def test_the_sentence_names_role_right_and_resource(said: str, told: str) -> None:
     """Role and action are named without the session, and the resource, or else what failed."""
     error = unavailable(Refused("AccessDenied", said), "CODE", "cannot read x: it said no")
     assert isinstance(error, RightMissing)
-    assert error.message.splitlines()[0] == f"the role loader lacks the right s3:GetObject {told}"
+    sentence = f"the role loader lacks the right s3:GetObject on {told}"
+    assert error.message.splitlines()[0] == sentence
 
 
 def test_a_refusal_in_other_words_says_what_failed() -> None:

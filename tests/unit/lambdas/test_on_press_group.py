@@ -147,10 +147,23 @@ def test_another_number_is_asked_about_again() -> None:
     deployment.settle()
     work(deployment, old)
     question = answers(deployment)[-1]
-    assert question.text.startswith("Now it is another group than the 3 files before. Replay 4")
+    assert question.text.startswith("These are not the 3 failures asked about before. Replay 4")
     assert not any(actions(deployment, each) for each in landed)
     work(deployment, agreed(question))
     assert all(actions(deployment, each) == [("replay", ADA)] for each in landed)
+
+
+def test_another_attempt_is_asked_about_again() -> None:
+    """A yes to rows of earlier attempts publishes no others, though the same check failed."""
+    deployment, landed = failed(2)
+    old = agreed(press(deployment, landed[0], Verb.PUBLISH), "it is known")
+    for each in landed:
+        deployment.script(each, rejected)
+        deployment.replay(each)
+    deployment.settle()
+    work(deployment, old)
+    assert "These are not the 2 failures asked about before." in answers(deployment)[-1].text
+    assert {deployment.ingestion(each).state for each in landed} == {State.REJECTED}
 
 
 def test_what_is_not_decided_is_named_with_the_reason() -> None:

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 import pytest
+from botocore.exceptions import ClientError
 
 from functions.model.ingestion import State
 from functions.notifications.interactions import ActionRequest
@@ -12,11 +13,13 @@ from functions.notifications.missing_rights import telling
 from functions.notifications.slack_buttons import Seen, Verb
 from functions.on_press import act
 from lakegate.audit.report import AuditReport, Reason
-from lakegate.refusals import RightMissing
+from lakegate.refusals import RightMissing, unavailable
+from spark_jobs.spark.errors import explain
 from tests.fakes.deployment import SETTINGS
 from tests.fakes.faults import Fault
 from tests.fakes.job import errored
 from tests.fakes.scenario import Scenario
+from tests.unit.spark_jobs.test_unforeseen import thrown
 
 RIGHT = "the role lakegate-dev-role lacks the right a:Deed"
 LACKING = f"{RIGHT} on arn:aws:a:::thing"
@@ -83,6 +86,28 @@ def test_a_right_that_many_files_miss_is_told_once(deployment: Scenario) -> None
     for thing in ("arn:aws:a:::one", "arn:aws:a:::two"):
         with suppress(RightMissing), telling(deployment.adapters):
             raise RightMissing(f"{RIGHT} on {thing}")
+    assert len(deployment.told()) == 1
+
+
+@pytest.mark.parametrize(
+    "code", ["403", "AccessDenied"], ids=["without a body", "in another account"]
+)
+def test_a_refusal_that_names_no_right_is_told_once(deployment: Scenario, code: str) -> None:
+    """S3 may say no more than that: then the call stands for the right, whatever its file."""
+    refused = ClientError({"Error": {"Code": code, "Message": "Access Denied"}}, "GetObject")
+    for key in ("a.csv", "b.csv"):
+        with suppress(RightMissing), telling(deployment.adapters):
+            raise unavailable(refused, "STORAGE_UNAVAILABLE", f"S3 refused ({key}): {refused}")
+    (told,) = deployment.told()
+    assert "lacks the right for GetObject on what it asked for: S3 refused (a.csv)" in told
+
+
+def test_a_refused_job_is_told_once(deployment: Scenario) -> None:
+    """Spark's words have the file and the request, which another file's have not."""
+    for name in ("a", "b"):
+        denied = f"java.nio.file.AccessDeniedException: s3a://landing/{name}: Request ID: {name}"
+        with suppress(RightMissing), telling(deployment.adapters):
+            raise explain(thrown(denied), f"{name} cannot be read", "CORRUPT_FILE")
     assert len(deployment.told()) == 1
 
 

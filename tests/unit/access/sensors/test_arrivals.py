@@ -34,6 +34,17 @@ def test_the_newest_version_of_a_key_counts(deployment: Deployment) -> None:
     assert known(ledger, "0" * 32) is None
 
 
+def test_a_file_in_a_bucket_of_others_is_found_by_its_address(deployment: Deployment) -> None:
+    """A landing bucket beside the stage's own one has keys of its own."""
+    ledger, at = deployment.adapters.ledger, "2026-03-01T12:00:00.000+00:00"
+    theirs = LandedObject("others", KEY, "v1", "e", 1, "", at)
+    ledger.begin(Ingestion(id=ingestion_id(theirs), landed=theirs).step("landed", at))
+    assert landed(ledger, "landing", KEY) is None
+    found = landed(ledger, "landing", f"s3://others/{KEY}")
+    assert found
+    assert found.landed == theirs
+
+
 @pytest.mark.parametrize("order", ["2F 30", "30 2F"])
 def test_of_two_versions_within_a_second_s3_knows_the_newer(
     deployment: Deployment, order: str

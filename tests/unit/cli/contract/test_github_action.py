@@ -18,7 +18,7 @@ ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
 # `contract test` starts Spark: here it only says that it was called, and fails for `bad`.
 _LAKEGATE = f"""\
 #!/usr/bin/env bash
-if [ "$2" = test ]; then echo "tested $3 with $5"; [[ $3 != *bad* ]]; exit; fi
+if [ "$2" = test ]; then echo "tested $3 with $5${{9:+ as $9}}"; [[ $3 != *bad* ]]; exit; fi
 PYTHONPATH={quote(str(ROOT))} exec {quote(sys.executable)} -c 'from cli.main import app; app()' "$@"
 """
 
@@ -98,6 +98,22 @@ def test_only_what_changed_is_audited(repository: Path) -> None:
     commit(repository)
     code, said = run(repository, "Audit samples", BASE=base)
     assert (code, len(said)) == (1, 2), "one failure stops no other audit"
+
+
+def test_each_table_of_a_contract_has_a_folder_of_samples(repository: Path) -> None:
+    """Files in a folder are audited as of the table with its name; `_` hides a folder."""
+    for name in ("shop.bad", "shop.lines", "_drafts"):
+        (repository / "samples" / "bad" / name).mkdir()
+        (repository / "samples" / "bad" / name / "a.csv").write_text("id\n1\n")
+    (repository / "samples" / "bad" / "a.csv").unlink()
+    code, said = run(repository, "Audit samples", BASE="")
+    assert (code, [line for line in said if "bad" in line]) == (
+        1,
+        [
+            "tested contracts/bad.yaml with samples/bad/shop.bad/ as shop.bad",
+            "tested contracts/bad.yaml with samples/bad/shop.lines/ as shop.lines",
+        ],
+    )
 
 
 @pytest.mark.parametrize("base", ["", "0" * 40])
