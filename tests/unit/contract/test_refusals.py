@@ -44,6 +44,11 @@ PROPERTIES = [
         "customProperties[0].property",
         "write the check as a rule under quality",
     ),
+    (
+        "logicalType: array, items: {logicalType: string}, enum: [{value: a}]",
+        "enum[0].value",
+        "a column of type array has no literals",
+    ),
     ("logicalType: vector", "logicalTypeOptions.dimensions", "number of dimensions"),
     ("logicalType: string, requird: true", "requird", "did you mean required"),
     ("logicalType: string, required: 'yes'", "required", "true or false, without quotes"),
