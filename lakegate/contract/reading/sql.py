@@ -208,7 +208,8 @@ def read_transform(settings: Field, format_: str) -> str:
     sql = settings.required_text("transform").strip().removesuffix(";").rstrip()
     if reason := next(_transform_mistakes(sql), "") if sql else "":
         settings.refuse(reason, "transform")
-    if format_ == "csv" and settings.at("options").at("header").node.text == "false":
+    header = settings.at("options").at("header").node.text.lower()
+    if format_ in ("csv", "tsv") and header == "false":
         settings.refuse("names the file's columns: the file needs a header", "transform")
     return sql
 
