@@ -133,6 +133,9 @@ def _property(field: Field, place: _Place) -> Property:
     open_ = field.text("classification").lower() in _OPEN_CLASSES
     place = _Place(place.path, place.words, place.sensitive or not open_)
     _refuse_foreign_parts(field, logical)
+    if len(place.path) > 1 and field.at("primaryKey").node.value is True:
+        reason = "lies within another column: only whole columns are a key, so say required: true"
+        field.refuse(reason, "primaryKey")
     if logical in NESTED:
         type_, within, length = *_nested(field, logical, place), None
     else:

@@ -49,6 +49,11 @@ PROPERTIES = [
         "enum[0].value",
         "a column of type array has no literals",
     ),
+    (
+        "logicalType: object, properties: [{name: a, logicalType: string, primaryKey: true}]",
+        "properties[0].primaryKey",
+        "only whole columns are a key",
+    ),
     ("logicalType: vector", "logicalTypeOptions.dimensions", "number of dimensions"),
     ("logicalType: string, requird: true", "requird", "did you mean required"),
     ("logicalType: string, required: 'yes'", "required", "true or false, without quotes"),
