@@ -198,6 +198,10 @@ _QUOTED = re.compile(r"'[^']*'")
 _PLAIN = re.compile(r"[^A-Za-z\[\]{}#']")
 _PARTS = (_KNOWN, _QUOTED, _PLAIN)
 _NEEDED = {"date": ("yu", "M", "d"), "timestamp": ("yu", "M", "d")}
+# Patterns of ISO 8601, of which cells may be written in any way that the reader of it takes.
+_INSTANT = re.compile(
+    r"yyyy-MM-dd'T'HH:mm(?:\[?:ss\]?(?:\[?\.S+\]*)?)?(?:\[?(?:'[^']*'|[XxZOVz])\]?)*"
+)
 
 
 def read_pattern(options: Field, logical: str) -> str:
@@ -208,8 +212,7 @@ def read_pattern(options: Field, logical: str) -> str:
     if logical not in _ISO:
         return ""
     given = options.text("format")
-    instant = logical == "timestamp" and given.startswith(_ISO["date"] + "'T'")
-    if given in ("", _ISO[logical]) or instant:
+    if given in ("", _ISO[logical]) or (logical == "timestamp" and _INSTANT.fullmatch(given)):
         return ""
     if logical == "time":
         options.refuse(f"times are read as {_ISO[logical]} alone", "format")
@@ -219,6 +222,9 @@ def read_pattern(options: Field, logical: str) -> str:
         options.refuse(f"{strange!r} is not supported in a pattern: one, {reason}", "format")
     elif missing := [letters[0] for letters in _NEEDED[logical] if not set(letters) & set(given)]:
         options.refuse(f"a {logical} needs {', '.join(missing)} in its pattern", "format")
+    elif "h" in (letters := _QUOTED.sub("", given)) and "a" not in letters:
+        reason = "h is the hour before or after noon, and needs a (AM or PM); H is that of a day"
+        options.refuse(reason, "format")
     return given
 
 

@@ -314,6 +314,26 @@ def test_dates_in_json_are_read_as_iso_alone() -> None:
 
 
 @pytest.mark.parametrize(
+    ("ending", "written"),
+    [
+        ("HH:mm:ss", False),
+        ("HH:mm", False),
+        ("HH:mm:ss.SSSSSSXXX", False),
+        ("HH:mm[:ss][.SSS]['Z']", False),
+        ("HH.mm.ss", True),
+        ("HHmmss", True),
+        ("hh:mm:ss a", True),
+    ],
+)
+def test_a_pattern_of_a_time_after_t_is_kept_unless_it_is_iso(ending: str, written: bool) -> None:
+    """Only a pattern of ISO 8601 is read as such: cells of any other would all be unreadable."""
+    pattern = f"yyyy-MM-dd'T'{ending}"
+    options = f'logicalTypeOptions: {{format: "{pattern}"}}'
+    column = f"- {{name: c, logicalType: timestamp, {options}}}"
+    assert parsed(column, settings=CSV).columns[-1].written == pattern * written
+
+
+@pytest.mark.parametrize(
     ("logical", "pattern", "reason"),
     [
         ("date", "dd.MM", "needs y"),
@@ -321,6 +341,7 @@ def test_dates_in_json_are_read_as_iso_alone() -> None:
         ("date", "dd.LLL.yyyy", "not supported in a pattern"),
         ("date", "EEE dd.MM.yyyy", "not supported in a pattern"),
         ("timestamp", "HH:mm", "needs y, M, d"),
+        ("timestamp", "yyyy-MM-dd hh:mm", "needs a (AM or PM)"),
         ("time", "HH:mm", "HH:mm:ss alone"),
     ],
 )
