@@ -339,6 +339,7 @@ def test_a_pattern_of_a_time_after_t_is_kept_unless_it_is_iso(ending: str, writt
         ("date", "dd.MM", "needs y"),
         ("date", "dd.MMMM.yyyy", "not supported in a pattern"),
         ("date", "dd.LLL.yyyy", "not supported in a pattern"),
+        ("date", "uuuu-MM-dd", "made of y M d"),
         ("date", "EEE dd.MM.yyyy", "not supported in a pattern"),
         ("timestamp", "HH:mm", "needs y, M, d"),
         ("timestamp", "yyyy-MM-dd hh:mm", "needs a (AM or PM)"),
