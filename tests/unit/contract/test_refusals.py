@@ -19,6 +19,7 @@ IN_DAYS = "{property: scope, value: {windowDays: 3}}"
 TWO_DATES = "[{name: a, logicalType: date}, {name: A, logicalType: date}]"
 ONE_TEXT = "[{name: name, logicalType: string}]"
 A_MAP = "{logicalType: map, map: {key: {logicalType: string}, value: {logicalType: string}}}"
+DISTINCT = "{type: custom, engine: lakegate, implementation: {check: distinctCount, mustBe: 1}}"
 
 # The declarations of a property named c, the field that is refused, and the reason.
 PROPERTIES = [
@@ -48,6 +49,13 @@ PROPERTIES = [
         "logicalType: array, items: {logicalType: string}, enum: [{value: a}]",
         "enum[0].value",
         "a column of type array has no literals",
+    ),
+    (f"unique: true, {A_MAP[1:-1]}", "", "is a map or holds any, which cannot be compared"),
+    (f"primaryKey: true, {A_MAP[1:-1]}", "", "leave it out of duplicateValues"),
+    (
+        f"logicalType: array, items: {A_MAP}, quality: [{DISTINCT}]",
+        "quality[0]",
+        "leave it out of distinctCount",
     ),
     (
         "logicalType: object, properties: [{name: a, logicalType: string, primaryKey: true}]",
@@ -202,7 +210,7 @@ def test_a_declaration_that_cannot_be_kept_is_refused(
 ) -> None:
     """An invalid declaration, or one that no check would enforce, is refused."""
     text = contract_text(f"- {{name: c, {declaration}}}")
-    assert_refused(text, f"{PROPERTY}.{field}", reason)
+    assert_refused(text, f"{PROPERTY}.{field}".rstrip("."), reason)
 
 
 @pytest.mark.parametrize(("setting", "field", "reason"), SETTINGS)

@@ -1,6 +1,6 @@
 """Read the checks of a contract, in each of the standard's notations."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from lakegate.contract.checks import LIBRARY, OF_ROWS, Check, Metric, Severity
@@ -23,6 +23,7 @@ from lakegate.contract.text.fields import Field
 
 _ON_COLUMNS = (Metric.NULL, Metric.MISSING, Metric.INVALID, Metric.DUPLICATE)
 _ON_OBJECT = (Metric.ROWS, Metric.DUPLICATE)
+_COMPARED = (Metric.DUPLICATE, Metric.DISTINCT, Metric.ORPHAN)
 _KINDS = ("library", "text", "sql", "custom")
 _OF_ANY = ("id", "name", "type", "severity", "customProperties")
 _OF_CUSTOM = (*_OF_ANY, "engine", "implementation")
@@ -59,6 +60,7 @@ def read_checks(
     drafts += _primary_key_drafts(properties, latest_by)
     drafts += _stated(schema, table, properties)
     drafts += read_relationships(schema, table, properties)
+    _refuse_maps(drafts, {found.column.name: found.column.type for found in every})
     return with_ids([with_window(draft, properties) for draft in drafts])
 
 
@@ -183,6 +185,14 @@ def _limit(arguments: Field, *known: str) -> None:
 def _refuse_items(found: Property) -> None:
     if any(step.startswith(("[", "{")) for step in found.column.steps):
         found.field.refuse("what lies in an array or a map cannot be unique among rows", "unique")
+
+
+def _refuse_maps(drafts: list[Draft], types: Mapping[str, str]) -> None:
+    """Refuse checks that compare maps, which Spark cannot."""
+    for draft in (each for each in drafts if each.check.metric in _COMPARED):
+        for name in (name for name in draft.check.columns if "map<" in types.get(name, "")):
+            reason = f"{name} is a map or holds any, which cannot be compared: leave it out of"
+            draft.place.refuse(f"{reason} {draft.check.metric}, and of unique and primaryKey")
 
 
 def _draft(field: Field, measured: Measured) -> Draft:
