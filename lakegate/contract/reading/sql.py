@@ -64,7 +64,10 @@ def mistake(sql: str) -> str:
 def read_condition(stated: Field, key: str) -> str:
     """Return the condition on one row under a key; refuse it for faults that its words show."""
     sql = stated.required_text(key)
-    for found, following in _pairs(tokens(sql)):
+    parts = tokens(sql)
+    if sql and not parts:
+        stated.refuse("is empty", key)
+    for found, following in _pairs(parts):
         if found[0] == "(" and following.upper() == "SELECT":
             stated.refuse("must be a condition on one row, without a query", key)
         elif reason := _call(found, following):
