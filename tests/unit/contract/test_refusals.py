@@ -19,6 +19,7 @@ IN_DAYS = "{property: scope, value: {windowDays: 3}}"
 TWO_DATES = "[{name: a, logicalType: date}, {name: A, logicalType: date}]"
 ONE_TEXT = "[{name: name, logicalType: string}]"
 A_MAP = "{logicalType: map, map: {key: {logicalType: string}, value: {logicalType: string}}}"
+KEPT_OUT = "customProperties: [{property: onBadRow, value: quarantine}"
 DISTINCT = "{type: custom, engine: lakegate, implementation: {check: distinctCount, mustBe: 1}}"
 
 # The declarations of a property named c, the field that is refused, and the reason.
@@ -49,6 +50,12 @@ PROPERTIES = [
         "logicalType: array, items: {logicalType: string}, enum: [{value: a}]",
         "enum[0].value",
         "a column of type array has no literals",
+    ),
+    (f"logicalType: string, unique: true, {KEPT_OUT}]", "customProperties", "has no effect here"),
+    (
+        f"logicalType: string, required: true, {KEPT_OUT}, {{property: severity, value: info}}]",
+        "customProperties",
+        "for errors alone",
     ),
     (f"unique: true, {A_MAP[1:-1]}", "", "is a map or holds any, which cannot be compared"),
     (f"primaryKey: true, {A_MAP[1:-1]}", "", "leave it out of duplicateValues"),

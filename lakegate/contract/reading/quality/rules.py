@@ -23,6 +23,7 @@ from lakegate.contract.text.fields import Field
 
 _ON_COLUMNS = (Metric.NULL, Metric.MISSING, Metric.INVALID, Metric.DUPLICATE)
 _ON_OBJECT = (Metric.ROWS, Metric.DUPLICATE)
+_FOR_ERRORS = "rows are put in quarantine for errors alone"
 _COMPARED = (Metric.DUPLICATE, Metric.DISTINCT, Metric.ORPHAN)
 _KINDS = ("library", "text", "sql", "custom")
 _OF_ANY = ("id", "name", "type", "severity", "customProperties")
@@ -66,12 +67,17 @@ def read_checks(
 
 def _declared(found: Property, format_: str) -> Iterator[Draft]:
     """Yield the checks that a property's declaration implies."""
+    rule = declared_rule(found, format_)
+    if found.options.quarantine and not (found.column.required or rule != Rule()):
+        reason = "onBadRow has no effect here: no declaration of this column is about single rows"
+        found.field.refuse(f"{reason}; rules under quality have their own", "customProperties")
+    elif found.options.quarantine and found.options.severity is not Severity.ERROR:
+        found.field.refuse(_FOR_ERRORS, "customProperties")
     if found.column.required:
         yield _implied(found, Metric.NULL, Rule())
     if found.field.flag("unique"):
         _refuse_items(found)
         yield _implied(found, Metric.DUPLICATE, Rule())
-    rule = declared_rule(found, format_)
     if rule != Rule():
         yield _implied(found, Metric.INVALID, rule)
 
@@ -225,7 +231,7 @@ def _refuse_options(field: Field, check: Check) -> None:
     if check.quarantine and metric not in OF_ROWS:
         reason = f"{metric} is not about single rows, so none can go into quarantine"
     elif check.quarantine and check.severity is not Severity.ERROR:
-        reason = "rows are put in quarantine for errors alone"
+        reason = _FOR_ERRORS
     elif check.where and metric in (Metric.QUERY, Metric.CONTROL):
         reason = f"{metric} looks at all rows: where has no meaning here"
     if reason:
