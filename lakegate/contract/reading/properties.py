@@ -43,7 +43,7 @@ _IGNORED = (
 )
 _RESERVED = (
     "_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id",
-    "_last_updated_sequence_number", "_corrupt_record",
+    "_last_updated_sequence_number", "_corrupt_record", "_place", "_times",
 )
 # fmt: on
 TYPE_FORMATS: Mapping[str, Mapping[str, str]] = {
@@ -232,7 +232,7 @@ def name_problem(name: str, *, top: bool) -> str:
     if not (name.strip() and name.isprintable() and len(name) <= _MAX_NAME):
         return f"{name!r} cannot name a column: give up to 255 visible characters"
     if top and name.lower() in _RESERVED:
-        return f"{name!r} is a name that Iceberg and Spark use for themselves"
+        return f"{name!r} is a name that Iceberg, Spark or reports use for themselves"
     return ""
 
 

@@ -256,7 +256,7 @@ def test_a_table_without_a_namespace_is_in_the_usual_one() -> None:
     assert (contract.table, contract.landing_prefix) == ("default.orders", "default/orders/")
 
 
-@pytest.mark.parametrize("name", ["' '", '"a\\0"', '"a\\nb"', "_pos", "a" * 256])
+@pytest.mark.parametrize("name", ["' '", '"a\\0"', '"a\\nb"', "_pos", "_Times", "a" * 256])
 def test_a_column_cannot_have_any_name(name: str) -> None:
     """Invisible column names and names that the engine reserves are refused."""
     text = contract_text(f"- {{name: {name}, logicalType: string}}")
