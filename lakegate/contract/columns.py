@@ -2,6 +2,7 @@
 
 import difflib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 LOGICAL_TYPES = (
@@ -23,29 +24,40 @@ BYTE, SHORT = (-128, 127), (-32768, 32767)
 # Whole numbers that a column of the type int holds with many others.
 _RANGES = {
     **dict.fromkeys(("tinyint", "byte"), BYTE),
-    **dict.fromkeys(("smallint", "short", "int2", "smallserial"), SHORT),
+    **dict.fromkeys(("smallint", "short", "int2", "int16", "smallserial"), SHORT),
+    "uint8": (0, (1 << 8) - 1),
+    "uint16": (0, (1 << 16) - 1),
 }
+_WIDER_RANGES = {"uint32": (0, (1 << 32) - 1), "uint64": (0, (1 << 64) - 1)}
 JSON = ("json", "jsonb")
-_WITH_LENGTH = ("char", "bpchar", "nchar", "varchar", "nvarchar", "varchar2", "nvarchar2")
+_WITH_LENGTH = (
+    *("char", "bpchar", "nchar", "varchar", "nvarchar", "varchar2", "nvarchar2"),
+    *("character", "character varying"),
+)
+_TEXTS = ("ntext", "tinytext", "mediumtext", "longtext", "citext", "inet")
 # The names of Spark, Iceberg and other systems.
 _PHYSICAL = {
     "boolean": "boolean",
     "bool": "boolean",
     **dict.fromkeys(("int", "integer", "int4", "int32", "serial", *_RANGES), "int"),
-    **dict.fromkeys(("bigint", "long", "int8", "int64", "bigserial"), "bigint"),
-    **dict.fromkeys(("float", "real", "float4", "float32"), "float"),
+    "mediumint": "int",
+    **dict.fromkeys(("bigint", "long", "int8", "int64", "bigserial", "uint32"), "bigint"),
+    **dict.fromkeys(("float", "real", "float4", "float32", "float16"), "float"),
     **dict.fromkeys(("double", "float8", "float64", "double precision"), "double"),
-    **dict.fromkeys(("decimal", "numeric", "number", "bignumeric"), "decimal"),
+    **dict.fromkeys(("decimal", "numeric", "number", "bignumeric", "uint64"), "decimal"),
     **dict.fromkeys(("string", "str", "text", "clob", "nclob", "uuid", "xml", *JSON), "string"),
-    **dict.fromkeys(_WITH_LENGTH, "string"),
+    **dict.fromkeys((*_WITH_LENGTH, *_TEXTS), "string"),
     "time": "string",
-    "date": "date",
-    "timestamp": "timestamp",
+    **dict.fromkeys(("date", "date32", "date64"), "date"),
+    **dict.fromkeys(("timestamp", "timestamp_millis", "timestamp_micros"), "timestamp"),
+    "datetimeoffset": "timestamp",
     **dict.fromkeys(("timestamptz", "timestamp_tz", "timestamp with time zone"), "timestamp"),
     **dict.fromkeys(("timestampltz", "timestamp_ltz"), "timestamp"),
     "timestamp with local time zone": "timestamp",
     **dict.fromkeys(("timestampntz", "timestamp_ntz", "datetime", "datetime2"), "timestamp_ntz"),
     "timestamp without time zone": "timestamp_ntz",
+    **dict.fromkeys((f"timestamp_{unit}" for unit in ("s", "ms", "us", "ns")), "timestamp_ntz"),
+    "smalldatetime": "timestamp_ntz",
     **dict.fromkeys(("binary", "varbinary", "bytes", "bytea", "blob", "raw"), "binary"),
 }
 _FAMILIES = {
@@ -66,6 +78,7 @@ _MOST_DIGITS = 38
 OPEN_SCALE = 9  # digits after the point of a decimal without digits, as of BigQuery's NUMERIC
 _FLOATS = ("float", "double")  # in which digits decide nothing
 _WITH_DIGITS = ("timestamp", "timestamp_ntz")  # of a second's fraction: columns have six
+_WITH_WIDTH = ("int", "bigint")  # of MySQL's displays, as in int(11)
 
 
 @dataclass(frozen=True)
@@ -142,7 +155,8 @@ def declared_type(physical: str, logical: str) -> tuple[str, int | None]:
         raise ValueError(f"{physical} is not a type for a column of logicalType {logical}")
     if base == "decimal":
         return _decimal(physical, found[2], found[3], whole=logical == "integer"), None
-    if found[2] is None or base in _FLOATS or (base in _WITH_DIGITS and found[3] is None):
+    says_little = base in (*_WITH_DIGITS, *_WITH_WIDTH) and found[3] is None
+    if found[2] is None or base in _FLOATS or says_little:
         return base, None
     if name not in _WITH_LENGTH or found[3] is not None:
         raise ValueError(f"{physical}: {name} takes no such numbers here")
@@ -179,7 +193,9 @@ def _name(declaration: re.Match[str]) -> str:
 
 def whole_range(physical: str) -> tuple[int | None, int | None]:
     """Return the least and greatest value of a physical type whose column type holds more."""
-    return _RANGES.get(physical.strip().lower(), (None, None))
+    found = _parsed(physical)
+    ranges: Mapping[str, tuple[int, int]] = _RANGES | _WIDER_RANGES
+    return ranges.get(_name(found), (None, None)) if found else (None, None)
 
 
 def has_open_digits(physical: str) -> bool:

@@ -113,6 +113,14 @@ def test_lz4_that_spark_cannot_unpack_is_refused_with_what_to_do(reading: Readin
     assert reading(bare, "parquet", NUMBER).code == "UNREADABLE_TYPE"
 
 
+@pytest.mark.parametrize("column", ["number", "string"])
+def test_decimals_of_too_many_digits_are_refused(reading: Reading, column: str) -> None:
+    """A file with decimals of more than 38 digits is refused for its type, not for a value."""
+    for width in (39, 50):
+        file = written({"a": pa.array([Decimal(1)], pa.decimal256(width, 2))})
+        assert reading(file, "parquet", [("a", column)]).code == "UNREADABLE_TYPE"
+
+
 def test_times_of_day_are_refused_with_what_to_do(reading: Reading) -> None:
     """A file with times of day is refused, whatever type its contract has."""
     for type_ in (pa.time64("us"), pa.time32("ms"), pa.time64("ns")):

@@ -113,8 +113,10 @@ def _time(value: Scalar, text: str, column: Column) -> str:
         raise ValueError(f'{text!r} is not a time: write it like "23:59:59"') from None
 
 
-def _binary(value: Scalar, text: str, column: Column) -> str:
-    raise ValueError("a binary column has no literals, so no values or ranges can be given")
+def _none(value: Scalar, text: str, column: Column) -> str:
+    within = "" if column.kind == "binary" else ": restrict what lies within it"
+    reason = f"a column of type {column.kind} has no literals, so no values or ranges can be given"
+    raise ValueError(reason + within)
 
 
 def _matching(pattern: str, value: Scalar) -> str:
@@ -141,5 +143,5 @@ _LITERALS: dict[str, Callable[[Scalar, str, Column], str]] = {
     "timestamp": _timestamp,
     "timestamp_ntz": _timestamp,
     "time": _time,
-    "binary": _binary,
+    **dict.fromkeys(("binary", "struct", "array", "map"), _none),
 }

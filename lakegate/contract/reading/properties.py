@@ -43,7 +43,7 @@ _IGNORED = (
 )
 _RESERVED = (
     "_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id",
-    "_last_updated_sequence_number", "_corrupt_record",
+    "_last_updated_sequence_number", "_corrupt_record", "_place", "_times",
 )
 # fmt: on
 TYPE_FORMATS: Mapping[str, Mapping[str, str]] = {
@@ -133,6 +133,9 @@ def _property(field: Field, place: _Place) -> Property:
     open_ = field.text("classification").lower() in _OPEN_CLASSES
     place = _Place(place.path, place.words, place.sensitive or not open_)
     _refuse_foreign_parts(field, logical)
+    if len(place.path) > 1 and field.at("primaryKey").node.value is True:
+        reason = "lies within another column: only whole columns are a key, so say required: true"
+        field.refuse(reason, "primaryKey")
     if logical in NESTED:
         type_, within, length = *_nested(field, logical, place), None
     else:
@@ -229,7 +232,7 @@ def name_problem(name: str, *, top: bool) -> str:
     if not (name.strip() and name.isprintable() and len(name) <= _MAX_NAME):
         return f"{name!r} cannot name a column: give up to 255 visible characters"
     if top and name.lower() in _RESERVED:
-        return f"{name!r} is a name that Iceberg and Spark use for themselves"
+        return f"{name!r} is a name that Iceberg, Spark or reports use for themselves"
     return ""
 
 

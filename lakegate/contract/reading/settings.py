@@ -193,11 +193,15 @@ _READERS = {"csv": CSV_OPTIONS, "tsv": CSV_OPTIONS, "json": JSON_OPTIONS}
 _ISO = {"date": "yyyy-MM-dd", "timestamp": "yyyy-MM-dd'T'HH:mm:ss", "time": "HH:mm:ss"}
 # DateTimeFormatter's letters that Spark parses, and whose meaning depends on no locale. Of names it
 # reads those of months in English, in any case: Spark's locale for patterns is always US.
-_KNOWN = re.compile(r"[yu]{1,6}|M{3}(?!M)|([MdHhms])\1?(?!\1)|S{1,6}(?!S)|a|[XxZ]{1,3}")
+_KNOWN = re.compile(r"y{1,6}|M{3}(?!M)|([MdHhms])\1?(?!\1)|S{1,6}(?!S)|a|[XxZ]{1,3}")
 _QUOTED = re.compile(r"'[^']*'")
 _PLAIN = re.compile(r"[^A-Za-z\[\]{}#']")
 _PARTS = (_KNOWN, _QUOTED, _PLAIN)
-_NEEDED = {"date": ("yu", "M", "d"), "timestamp": ("yu", "M", "d")}
+_NEEDED = {"date": "yMd", "timestamp": "yMd"}
+# Patterns of ISO 8601, of which cells may be written in any way that the reader of it takes.
+_INSTANT = re.compile(
+    r"yyyy-MM-dd'T'HH:mm(?:\[?:ss\]?(?:\[?\.S+\]*)?)?(?:\[?(?:'[^']*'|[XxZOVz])\]?)*"
+)
 
 
 def read_pattern(options: Field, logical: str) -> str:
@@ -208,8 +212,7 @@ def read_pattern(options: Field, logical: str) -> str:
     if logical not in _ISO:
         return ""
     given = options.text("format")
-    instant = logical == "timestamp" and given.startswith(_ISO["date"] + "'T'")
-    if given in ("", _ISO[logical]) or instant:
+    if given in ("", _ISO[logical]) or (logical == "timestamp" and _INSTANT.fullmatch(given)):
         return ""
     if logical == "time":
         options.refuse(f"times are read as {_ISO[logical]} alone", "format")
@@ -217,8 +220,11 @@ def read_pattern(options: Field, logical: str) -> str:
     if strange := _strange(given):
         reason = "such as dd/MM/yyyy HH:mm or ddMMMyyyy, is made of y M d H h m s S a X and signs"
         options.refuse(f"{strange!r} is not supported in a pattern: one, {reason}", "format")
-    elif missing := [letters[0] for letters in _NEEDED[logical] if not set(letters) & set(given)]:
+    elif missing := [letter for letter in _NEEDED[logical] if letter not in given]:
         options.refuse(f"a {logical} needs {', '.join(missing)} in its pattern", "format")
+    elif "h" in (letters := _QUOTED.sub("", given)) and "a" not in letters:
+        reason = "h is the hour before or after noon, and needs a (AM or PM); H is that of a day"
+        options.refuse(reason, "format")
     return given
 
 

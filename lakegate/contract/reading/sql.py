@@ -64,7 +64,10 @@ def mistake(sql: str) -> str:
 def read_condition(stated: Field, key: str) -> str:
     """Return the condition on one row under a key; refuse it for faults that its words show."""
     sql = stated.required_text(key)
-    for found, following in _pairs(tokens(sql)):
+    parts = tokens(sql)
+    if sql and not parts:
+        stated.refuse("is empty", key)
+    for found, following in _pairs(parts):
         if found[0] == "(" and following.upper() == "SELECT":
             stated.refuse("must be a condition on one row, without a query", key)
         elif reason := _call(found, following):
@@ -208,7 +211,8 @@ def read_transform(settings: Field, format_: str) -> str:
     sql = settings.required_text("transform").strip().removesuffix(";").rstrip()
     if reason := next(_transform_mistakes(sql), "") if sql else "":
         settings.refuse(reason, "transform")
-    if format_ == "csv" and settings.at("options").at("header").node.text == "false":
+    header = settings.at("options").at("header").node.text.lower()
+    if format_ in ("csv", "tsv") and header == "false":
         settings.refuse("names the file's columns: the file needs a header", "transform")
     return sql
 

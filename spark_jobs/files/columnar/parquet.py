@@ -30,7 +30,16 @@ _NANOSECONDS = re.compile(
     r"^  ( *)\w+ int64 (.+) \(TIMESTAMP\(NANOS,(true|false)\)\)", re.MULTILINE
 )
 _UNSIGNED = re.compile(r"^  \w+ int32 (.+) \(INTEGER\((8|16),false\)\)", re.MULTILINE)
-_TIMES_OF_DAY = re.compile(r"^ *\w+ int\w+ (.+) \(TIME\(", re.MULTILINE)
+_UNREADABLE = {  # what no table can have, and what to do
+    re.compile(r"^ *\w+ int\w+ (.+) \(TIME\(", re.MULTILINE): (
+        "times of day (TIME), which no table can have: write them as text, or with their date as a "
+        "timestamp"
+    ),
+    re.compile(r"^ *\w+ \S+ (.+) \(DECIMAL\((?:39|[4-9]\d|\d{3,}),", re.MULTILINE): (
+        "decimals of more than 38 digits, which no table can have: write them with fewer, or as "
+        "text"
+    ),
+}
 # Otherwise Spark accepts pages with wrong checksums.
 _OPTIONS = {"parquet.page.verify-checksum.enabled": "true"}
 _BATCHES = "spark.sql.parquet.enableVectorizedReader"
@@ -74,7 +83,7 @@ def describe(spark: SparkSession, path: str, limits: Limits) -> Described:
             described = reader.getFileMetaData()
             check_columns(described.getSchema().getColumns().size(), limits)
             text = str(described.getSchema())
-            _refuse_times_of_day(text)
+            _refuse_unreadable(text)
             declared = footers.spark_schema(spark, described.getSchema())
             schema = widened(declared)
             converted = _nanoseconds(text) | _narrow(text, declared)
@@ -126,14 +135,12 @@ def _narrow(described: str, declared: T.StructType) -> dict[str, Cell]:
     return found
 
 
-def _refuse_times_of_day(described: str) -> None:
-    """Refuse a file with times of day, which no table has. Raises Permanent UNREADABLE_TYPE."""
-    if names := _TIMES_OF_DAY.findall(described):
-        message = (
-            "the Parquet file has times of day (TIME), which no table can have: write them as text,"
-            " or with their date as a timestamp"
-        )
-        raise Quoting("UNREADABLE_TYPE", message, f"{message} ({', '.join(sorted(names))})")
+def _refuse_unreadable(described: str) -> None:
+    """Refuse a file with a type that no table has. Raises Permanent UNREADABLE_TYPE."""
+    for columns, what in _UNREADABLE.items():
+        if names := columns.findall(described):
+            message = f"the Parquet file has {what}"
+            raise Quoting("UNREADABLE_TYPE", message, f"{message} ({', '.join(sorted(names))})")
 
 
 def _converted(column: str, *, zoned: bool) -> Cell:

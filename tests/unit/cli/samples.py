@@ -209,6 +209,7 @@ READABLE: list[tuple[str, bytes, str]] = [
     ("long_integers.json", b'{"a": 12345678901234567890}\n{"a": 1}\n', "decimal(38,0)"),
     ("int64.json", b'{"a": 9223372036854775807}\n{"a": 1}\n', "decimal(38,0)"),
     ("exponents.json", b'{"price": 1.5e3}\n{"price": 2}\n', "double"),
+    ("exponents_of_three_digits.json", b'{"p": 1e300}\n{"p": 2.5e-310}\n', "double"),
     ("money.json", b'{"price": 1.55}\n{"price": 2}\n', "decimal(12,2)"),
     ("mixed_kinds.json", lines({"a": 1, "b": 1}, {"a": "x", "b": 2}), "bigint"),
     ("dirty.json", lines(*({"a": n or "none"} for n in range(200))), "bigint"),
@@ -280,6 +281,11 @@ UNREADABLE: list[tuple[str, bytes, str]] = [
     ("unions.avro", avro({"a": ["null", "string", "long"]}, ("x",)), "union of several types"),
     ("page.csv", b"<!DOCTYPE html><html></html>", "HTML or XML"),
     ("bzip.csv.bz2", b"BZh91AY&SY" + b"\x00" * 20, "bzip2"),
+    (
+        "wide_decimals.parquet",
+        parquet({"d": pa.array([Decimal(1)], pa.decimal256(39, 2))}),
+        "more than 38 digits",
+    ),
     ("times.parquet", parquet({"t": [time(1, 2)]}), "TIME"),
     ("uuid.parquet", parquet({"u": pa.array([b"x" * 16], pa.uuid())}), "UUID"),
     (

@@ -38,6 +38,13 @@ TYPES = {
     "logicalType: integer, physicalType: INT64": "bigint",
     "logicalType: integer, physicalType: smallint": "int",
     "logicalType: integer, physicalType: NUMBER(9)": "decimal(9,0)",
+    "logicalType: integer, physicalType: INT(11)": "int",
+    "logicalType: integer, physicalType: uint32": "bigint",
+    "logicalType: integer, physicalType: UInt64": "decimal(38,0)",
+    "logicalType: string, physicalType: ntext": "string",
+    "logicalType: date, physicalType: date32": "date",
+    "logicalType: timestamp, physicalType: datetimeoffset(7)": "timestamp",
+    "logicalType: timestamp, physicalType: timestamp_ns": "timestamp_ntz",
     "logicalType: integer, physicalType: NUMBER": "decimal(38,0)",
     "logicalType: number, physicalType: NUMERIC": "decimal(38,9)",
     "logicalType: number, physicalType: 'float(3,2)'": "float",
@@ -72,6 +79,9 @@ RULES = {
     "logicalType: string, physicalType: VARCHAR(2)": Rule(max_length=2),
     "logicalType: string, physicalType: 'bpchar[2]'": Rule(max_length=2),
     "physicalType: int2": Rule(minimum="-32768", maximum="32767"),
+    "physicalType: smallint(6)": Rule(minimum="-32768", maximum="32767"),
+    "physicalType: uint32": Rule(minimum="0", maximum="4294967295"),
+    "physicalType: character varying(2)": Rule(max_length=2),
     "logicalType: integer, physicalType: tinyint, logicalTypeOptions: {minimum: 0}": Rule(
         minimum="0", maximum="127"
     ),

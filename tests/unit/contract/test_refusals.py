@@ -19,6 +19,8 @@ IN_DAYS = "{property: scope, value: {windowDays: 3}}"
 TWO_DATES = "[{name: a, logicalType: date}, {name: A, logicalType: date}]"
 ONE_TEXT = "[{name: name, logicalType: string}]"
 A_MAP = "{logicalType: map, map: {key: {logicalType: string}, value: {logicalType: string}}}"
+KEPT_OUT = "customProperties: [{property: onBadRow, value: quarantine}"
+DISTINCT = "{type: custom, engine: lakegate, implementation: {check: distinctCount, mustBe: 1}}"
 
 # The declarations of a property named c, the field that is refused, and the reason.
 PROPERTIES = [
@@ -43,6 +45,29 @@ PROPERTIES = [
         f"logicalType: string, unique: true, customProperties: [{IN_DAYS}]",
         "customProperties[0].property",
         "write the check as a rule under quality",
+    ),
+    (
+        "logicalType: array, items: {logicalType: string}, enum: [{value: a}]",
+        "enum[0].value",
+        "a column of type array has no literals",
+    ),
+    (f"logicalType: string, unique: true, {KEPT_OUT}]", "customProperties", "has no effect here"),
+    (
+        f"logicalType: string, required: true, {KEPT_OUT}, {{property: severity, value: info}}]",
+        "customProperties",
+        "for errors alone",
+    ),
+    (f"unique: true, {A_MAP[1:-1]}", "", "is a map or holds any, which cannot be compared"),
+    (f"primaryKey: true, {A_MAP[1:-1]}", "", "leave it out of duplicateValues"),
+    (
+        f"logicalType: array, items: {A_MAP}, quality: [{DISTINCT}]",
+        "quality[0]",
+        "leave it out of distinctCount",
+    ),
+    (
+        "logicalType: object, properties: [{name: a, logicalType: string, primaryKey: true}]",
+        "properties[0].primaryKey",
+        "only whole columns are a key",
     ),
     ("logicalType: vector", "logicalTypeOptions.dimensions", "number of dimensions"),
     ("logicalType: string, requird: true", "requird", "did you mean required"),
@@ -192,7 +217,7 @@ def test_a_declaration_that_cannot_be_kept_is_refused(
 ) -> None:
     """An invalid declaration, or one that no check would enforce, is refused."""
     text = contract_text(f"- {{name: c, {declaration}}}")
-    assert_refused(text, f"{PROPERTY}.{field}", reason)
+    assert_refused(text, f"{PROPERTY}.{field}".rstrip("."), reason)
 
 
 @pytest.mark.parametrize(("setting", "field", "reason"), SETTINGS)
@@ -231,7 +256,7 @@ def test_a_table_without_a_namespace_is_in_the_usual_one() -> None:
     assert (contract.table, contract.landing_prefix) == ("default.orders", "default/orders/")
 
 
-@pytest.mark.parametrize("name", ["' '", '"a\\0"', '"a\\nb"', "_pos", "a" * 256])
+@pytest.mark.parametrize("name", ["' '", '"a\\0"', '"a\\nb"', "_pos", "_Times", "a" * 256])
 def test_a_column_cannot_have_any_name(name: str) -> None:
     """Invisible column names and names that the engine reserves are refused."""
     text = contract_text(f"- {{name: {name}, logicalType: string}}")
@@ -304,13 +329,35 @@ def test_dates_in_json_are_read_as_iso_alone() -> None:
 
 
 @pytest.mark.parametrize(
+    ("ending", "written"),
+    [
+        ("HH:mm:ss", False),
+        ("HH:mm", False),
+        ("HH:mm:ss.SSSSSSXXX", False),
+        ("HH:mm[:ss][.SSS]['Z']", False),
+        ("HH.mm.ss", True),
+        ("HHmmss", True),
+        ("hh:mm:ss a", True),
+    ],
+)
+def test_a_pattern_of_a_time_after_t_is_kept_unless_it_is_iso(ending: str, written: bool) -> None:
+    """Only a pattern of ISO 8601 is read as such: cells of any other would all be unreadable."""
+    pattern = f"yyyy-MM-dd'T'{ending}"
+    options = f'logicalTypeOptions: {{format: "{pattern}"}}'
+    column = f"- {{name: c, logicalType: timestamp, {options}}}"
+    assert parsed(column, settings=CSV).columns[-1].written == pattern * written
+
+
+@pytest.mark.parametrize(
     ("logical", "pattern", "reason"),
     [
         ("date", "dd.MM", "needs y"),
         ("date", "dd.MMMM.yyyy", "not supported in a pattern"),
         ("date", "dd.LLL.yyyy", "not supported in a pattern"),
+        ("date", "uuuu-MM-dd", "made of y M d"),
         ("date", "EEE dd.MM.yyyy", "not supported in a pattern"),
         ("timestamp", "HH:mm", "needs y, M, d"),
+        ("timestamp", "yyyy-MM-dd hh:mm", "needs a (AM or PM)"),
         ("time", "HH:mm", "HH:mm:ss alone"),
     ],
 )

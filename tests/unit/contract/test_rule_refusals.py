@@ -43,6 +43,16 @@ COLUMN_RULES = [
     ("metric: nullValues, mustBeBetween: 3", "mustBeBetween", "must be a list"),
     ("metric: nullValues, mustBe: 0, unit: '%'", "unit", "use one of rows, percent"),
     ("metric: nullValues, mustBe: 0, unit: ''", "unit", "use one of rows, percent"),
+    (
+        "metric: nullValues, mustBe: 0, customProperties: [{property: where, value: ' '}]",
+        "customProperties.where",
+        "is empty",
+    ),
+    (
+        "type: custom, engine: lakegate, implementation: {check: rowExpression, expression: ' '}",
+        "implementation.expression",
+        "is empty",
+    ),
     ("metric: nullValues, mustBe: 0, severity: warn", "severity", "did you mean warning"),
     ("metric: nullValues, mustBe: 0, arguments: {pattern: a}", "arguments.pattern", "unknown key"),
     (

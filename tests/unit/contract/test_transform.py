@@ -9,7 +9,7 @@ from tests.unit.contract.contract_texts import contract_text, parsed, problems_o
 
 def settings(sql: str, format_: str = "parquet", options: str = "{}") -> str:
     text = textwrap.indent(sql, "    ")
-    others = [("format", format_)] + ([("options", options)] if format_ == "csv" else [])
+    others = [("format", format_)] + ([("options", options)] if options != "{}" else [])
     listed = "".join(f"- {{property: {key}, value: {value}}}\n" for key, value in others)
     return f"{listed}- property: transform\n  value: |\n{text}\n"
 
@@ -55,9 +55,11 @@ def test_anything_else_is_refused(sql: str, reason: str) -> None:
     assert reason in problem.reason
 
 
-def test_a_csv_file_without_names_has_no_transform() -> None:
+@pytest.mark.parametrize("format_", ["csv", "tsv"])
+@pytest.mark.parametrize("no", ["false", "False"])
+def test_a_csv_file_without_names_has_no_transform(format_: str, no: str) -> None:
     """A transform is refused for a CSV file without a header, because SQL needs column names."""
-    text = contract_text(settings=settings("SELECT * FROM file", "csv", "{header: false}"))
+    text = contract_text(settings=settings("SELECT * FROM file", format_, f"{{header: {no}}}"))
     (problem,) = problems_of(text)
     assert "needs a header" in problem.reason
 

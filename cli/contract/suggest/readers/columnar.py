@@ -26,6 +26,7 @@ _INSTANT = "TIMESTAMP WITH TIME ZONE"
 _GREGORIAN = "1582-10-15"
 _DAYS = ("DATE", "TIMESTAMP")
 _UNREADABLE = ("Time", "Interval", "Float16", "UUID")
+_MOST_DIGITS = 38
 _MICROSECONDS = "Write them in microseconds."
 
 
@@ -65,6 +66,12 @@ def _leaf(column: Any) -> str:
         return _INSTANT
     if kind == "Timestamp" and logical["timeUnit"] == "nanoseconds" and "." in column.path:
         raise refusal(f"has nested times in nanoseconds: {column.path}", _MICROSECONDS)
+    if kind == "Decimal" and logical["precision"] > _MOST_DIGITS:
+        raise refusal(
+            f"has the column {column.path} of decimals of more than {_MOST_DIGITS} digits, which "
+            "Spark cannot read",
+            "Write them with fewer digits, or as text.",
+        )
     if kind == "Timestamp":
         return _INSTANT if logical["isAdjustedToUTC"] else ""
     if kind in _UNREADABLE:

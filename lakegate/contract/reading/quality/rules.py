@@ -1,6 +1,6 @@
 """Read the checks of a contract, in each of the standard's notations."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from lakegate.contract.checks import LIBRARY, OF_ROWS, Check, Metric, Severity
@@ -23,6 +23,8 @@ from lakegate.contract.text.fields import Field
 
 _ON_COLUMNS = (Metric.NULL, Metric.MISSING, Metric.INVALID, Metric.DUPLICATE)
 _ON_OBJECT = (Metric.ROWS, Metric.DUPLICATE)
+_FOR_ERRORS = "rows are put in quarantine for errors alone"
+_COMPARED = (Metric.DUPLICATE, Metric.DISTINCT, Metric.ORPHAN)
 _KINDS = ("library", "text", "sql", "custom")
 _OF_ANY = ("id", "name", "type", "severity", "customProperties")
 _OF_CUSTOM = (*_OF_ANY, "engine", "implementation")
@@ -59,17 +61,23 @@ def read_checks(
     drafts += _primary_key_drafts(properties, latest_by)
     drafts += _stated(schema, table, properties)
     drafts += read_relationships(schema, table, properties)
+    _refuse_maps(drafts, {found.column.name: found.column.type for found in every})
     return with_ids([with_window(draft, properties) for draft in drafts])
 
 
 def _declared(found: Property, format_: str) -> Iterator[Draft]:
     """Yield the checks that a property's declaration implies."""
+    rule = declared_rule(found, format_)
+    if found.options.quarantine and not (found.column.required or rule != Rule()):
+        reason = "onBadRow has no effect here: no declaration of this column is about single rows"
+        found.field.refuse(f"{reason}; rules under quality have their own", "customProperties")
+    elif found.options.quarantine and found.options.severity is not Severity.ERROR:
+        found.field.refuse(_FOR_ERRORS, "customProperties")
     if found.column.required:
         yield _implied(found, Metric.NULL, Rule())
     if found.field.flag("unique"):
         _refuse_items(found)
         yield _implied(found, Metric.DUPLICATE, Rule())
-    rule = declared_rule(found, format_)
     if rule != Rule():
         yield _implied(found, Metric.INVALID, rule)
 
@@ -185,6 +193,14 @@ def _refuse_items(found: Property) -> None:
         found.field.refuse("what lies in an array or a map cannot be unique among rows", "unique")
 
 
+def _refuse_maps(drafts: list[Draft], types: Mapping[str, str]) -> None:
+    """Refuse checks that compare maps, which Spark cannot."""
+    for draft in (each for each in drafts if each.check.metric in _COMPARED):
+        for name in (name for name in draft.check.columns if "map<" in types.get(name, "")):
+            reason = f"{name} is a map or holds any, which cannot be compared: leave it out of"
+            draft.place.refuse(f"{reason} {draft.check.metric}, and of unique and primaryKey")
+
+
 def _draft(field: Field, measured: Measured) -> Draft:
     options, metric = read_options(field, OF_RULE), measured.metric
     place = field.at("implementation") if field.has("implementation") else field
@@ -215,7 +231,7 @@ def _refuse_options(field: Field, check: Check) -> None:
     if check.quarantine and metric not in OF_ROWS:
         reason = f"{metric} is not about single rows, so none can go into quarantine"
     elif check.quarantine and check.severity is not Severity.ERROR:
-        reason = "rows are put in quarantine for errors alone"
+        reason = _FOR_ERRORS
     elif check.where and metric in (Metric.QUERY, Metric.CONTROL):
         reason = f"{metric} looks at all rows: where has no meaning here"
     if reason:
