@@ -21,6 +21,7 @@ from functions.model.commits import NotOnMain
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.outcome.finish import end, end_published, finish, finish_published
 from functions.pipeline.outcome.versions import require_recorded
+from functions.pipeline.publication.duplicates import doubled
 from functions.pipeline.publication.fresh_branch import (
     run_unpublished_again,
 )
@@ -128,6 +129,8 @@ def _prepared(adapters: Adapters, ingestion: Ingestion, *, refused: bool) -> tup
     may have priority.
     """
     if ingestion.is_decided and (late := given_way(adapters, ingestion)):
+        return late, False
+    if late := doubled(adapters, ingestion):
         return late, False
     if not ingestion.group and (late := overtaken(adapters, ingestion)):
         return late, False
