@@ -100,7 +100,7 @@ def compared(
     if not ingestion or ingestion.state is not State.PUBLISHED:
         late = commit.moment < since
         says = f"says {ingestion.state}" if ingestion else "lacks it"
-        todo = _REMEDY[ingestion is not None] if late else "this is normal for a few minutes"
+        todo = _remedy(ingestion) if late else "this is normal for a few minutes"
         message = (
             f"commit {commit.hash} published {published.rows:,} rows of {published.object} "
             f"(version {published.version}), but the ledger {says}: {todo}"
@@ -124,7 +124,12 @@ def no_longer_listed(many: int) -> Iterator[Finding]:
         yield Finding("NO_LONGER_LISTED", message)
 
 
-_REMEDY = {True: "check that the sweep runs", False: "`lakegate ledger rebuild` restores it"}
+def _remedy(unrecorded: Ingestion | None) -> str:
+    """Return what records an ingestion of main; the sweep leaves a final state as it is."""
+    if unrecorded is None:
+        return "`lakegate ledger rebuild` restores it"
+    adopts = "`lakegate ledger realign` has the ledger follow main"
+    return adopts if unrecorded.ended else "check that the sweep runs"
 
 
 def _name(landed: LandedObject) -> str:
