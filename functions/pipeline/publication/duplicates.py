@@ -31,9 +31,11 @@ def earlier(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
 def is_held(ingestion: Ingestion, first: Ingestion) -> bool:
     """Return whether it waits until a person approves that it brings what `first` brought.
 
-    Who approved that need not do so again where another reason kept it from main since.
+    Who approved that need not do so again where another reason kept it from main since, or where
+    main lost it.
     """
-    knew = ingestion.decisions.approval and ingestion.audit.duplicate_of == first.id
+    was_asked = ingestion.turn or ingestion.audit.duplicate_of == first.id
+    knew = ingestion.decisions.approval and was_asked
     return _may_hold(ingestion) and not (knew or ingestion.is_approved_despite(LIKELY_DUPLICATE))
 
 
@@ -54,7 +56,7 @@ def doubled(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
     doubled, or a person approved just that.
     """
     is_approved = ingestion.state is State.AUDITED and ingestion.decisions.approval
-    if not is_approved or ingestion.turn or not _may_hold(ingestion):
+    if not is_approved or not _may_hold(ingestion):
         return None
     first = earlier(adapters, ingestion)
     if not (first and is_held(ingestion, first)):
