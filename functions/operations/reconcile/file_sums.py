@@ -15,6 +15,7 @@ from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import Published
 from functions.operations.reconcile.row_balance import Balance, Finding
 from lakegate.job.landing import LandedObject
+from lakegate.text import count
 
 
 class End(StrEnum):
@@ -75,7 +76,8 @@ def published_twice(id_: str, found: Sequence[tuple[Commit, Published]]) -> Iter
         names = ", ".join(commit.hash for commit, _ in reversed(found))
         message = (
             f"{published.object} (version {published.version}) was published {len(found)} "
-            f"times, with {published.rows:,} rows each time, by these commits on main: {names}"
+            f"times, with {count(published.rows, 'row')} each time, by these commits on main: "
+            f"{names}"
         )
         yield Finding("PUBLISHED_TWICE", message, _tables(newest), id_, newest.hash)
 
@@ -102,13 +104,13 @@ def compared(
         says = f"says {ingestion.state}" if ingestion else "lacks it"
         todo = _remedy(ingestion) if late else "this is normal for a few minutes"
         message = (
-            f"commit {commit.hash} published {published.rows:,} rows of {published.object} "
+            f"commit {commit.hash} published {count(published.rows, 'row')} of {published.object} "
             f"(version {published.version}), but the ledger {says}: {todo}"
         )
         yield Finding("NOT_RECORDED", message, *of), late
     if ingestion and ingestion.audit.rows != published.rows:
         message = (
-            f"commit {commit.hash} says {published.rows:,} rows of {published.object} "
+            f"commit {commit.hash} says {count(published.rows, 'row')} of {published.object} "
             f"(version {published.version}), the ledger says {ingestion.audit.rows:,}"
         )
         yield Finding("ROWS_DISAGREE", message, *of), True
