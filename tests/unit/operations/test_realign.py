@@ -397,7 +397,7 @@ def test_an_approval_of_known_bytes_holds_again(deployment: Scenario) -> None:
     keys = [f"shop/orders/{name}.parquet" for name in "ab"]
     both = [deployment.ended(key, b"the same", rejected) for key in keys]
     for each in (*both[::-1], both[0]):  # whose own first approval ends it as a duplicate
-        deployment.publish_anyway(each)
+        deployment.publish_anyway(each.landed)
     deployment.settle()
     backup.restore(deployment)
     realigned(deployment)

@@ -13,9 +13,11 @@ from functions.model.messages.alert import Kind
 from functions.pipeline.publication.duplicates import original
 from functions.pipeline.start.landing_order import OUT_OF_ORDER
 from functions.pipeline.verdict.complete import resume
+from lakegate.errors import LakegateError
 from lakegate.job.landing import LandedObject
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import TABLE
+from tests.fakes.faults import Fault
 from tests.fakes.job import rejected
 from tests.fakes.promises import publishing
 from tests.fakes.scenario import KEY, Scenario
@@ -94,9 +96,20 @@ def test_who_approves_failed_checks_has_not_approved_a_duplicate(deployment: Sce
     assert len(deployment.published_files()) == 1
     _, alert = deployment.alerts.posted[-1]
     assert "meant to be in the table twice" in str(alert.blocks)
-    deployment.publish_anyway(again, "Ada")
+    deployment.publish_anyway(again.landed, "Ada")
     assert deployment.ingestion(again).state is State.PUBLISHED
     assert len(deployment.published_files()) == 2
+
+
+def test_an_approval_counts_for_the_reason_that_was_seen(deployment: Scenario) -> None:
+    """Of two people who approve failed checks at once, neither approves the duplicate."""
+    deployment.ask(onDuplicate="hold")
+    _, again = rejected_twice(deployment)
+    meanwhile = Fault(lambda: deployment.publish_anyway(again, "Bob"))
+    deployment.journal.strike("ledger.save", meanwhile)
+    with pytest.raises(LakegateError, match="another reason by now: s3:"):
+        deployment.publish_anyway(again, "Ada")
+    assert deployment.end(again) == "rejected LIKELY_DUPLICATE"
 
 
 def test_they_are_held_after_another_job_run_as_well() -> None:
@@ -128,9 +141,9 @@ def test_an_approved_duplicate_is_asked_about_once(deployment: Scenario) -> None
     deployment.clock.pass_(5)
     deployment.ended("shop/orders/later.parquet", b"others")
     for reason in ("LIKELY_DUPLICATE", OUT_OF_ORDER):
-        deployment.publish_anyway(again)
+        deployment.publish_anyway(again.landed)
         assert deployment.end(again) == f"rejected {reason}"
-    deployment.publish_anyway(again)
+    deployment.publish_anyway(again.landed)
     deployment.settle()
     assert deployment.ingestion(again).state is State.PUBLISHED
 
