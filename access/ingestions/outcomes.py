@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from functions.model import queueing
-from functions.model.ingestion import NOT_STARTED, Ingestion, State
+from functions.model.ingestion import ALERTED, NOT_STARTED, Ingestion, State
 from functions.model.merge_commit import rows_of
 from functions.model.shown_state import state_words
 
@@ -89,7 +89,8 @@ def approved(outcome: "Outcome", by: str) -> str:
     """Describe the result of an approval by `by`."""
     now = outcome.ingestion
     if now.state is not State.PUBLISHED:
-        return f"{now.name}: approved by {by}; {_RUNNING.get(now.state, now.state)}"
+        why = f": {now.reason.message}" if now.reason and now.state in ALERTED else ""
+        return f"{now.name}: approved by {by}; {_RUNNING.get(now.state, now.state)}{why}"
     if now.change or now.terms.is_ordered:
         name = f"the {now.name}" if now.change else now.name
         return f"published {name}, {rows_of(now)}, as {now.merge_hash}"

@@ -12,6 +12,7 @@ from functions.health.model import (
     ok,
     warn,
 )
+from lakegate.text import count
 
 _REDEPLOY = "deploy again: the stack sets this"
 _READY = {"CREATED", "STARTING", "STARTED", "STOPPING", "STOPPED"}
@@ -57,7 +58,7 @@ def check_queue(queue: Queue) -> Finding:
 
 def check_work_queue(queue: Queue) -> Finding:
     """Check that shared runs take the files that wait for them."""
-    load = f"{queue.waiting:,} files waiting, {queue.in_flight:,} in work"
+    load = f"{count(queue.waiting, 'file')} waiting, {queue.in_flight:,} in work"
     if queue.waiting > _MANY:
         fix = "see that shared runs start and do not fail; then raise SharedRuns"
         return warn(load, fix)
@@ -68,7 +69,8 @@ def check_dead_letters(queue: Queue) -> Finding:
     """Check that a dead-letter queue is empty."""
     many = queue.waiting + queue.in_flight
     fix = "read the cause in the functions' logs; the sweep alerts on what it cannot process"
-    return warn(f"{many:,} messages could not be processed", fix) if many else ok("empty")
+    message = f"{count(many, 'message')} could not be processed"
+    return warn(message, fix) if many else ok("empty")
 
 
 def check_application(application: Application, expected_label: str) -> list[Finding]:

@@ -80,7 +80,7 @@ def _summary(landed: Sequence[IngestionSummary]) -> str:
     ends += [f"{in_flight:,} in flight"] if in_flight else []
     return (
         f"{count(len(landed), 'file')} landed: {', '.join(ends)}."
-        f" {_published(landed):,} rows published."
+        f" {count(_published(landed), 'row')} published."
     )
 
 

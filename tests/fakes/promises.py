@@ -13,8 +13,8 @@ from functions.operations.decisions.failed import branches
 from functions.operations.reconcile.compare import reconciled
 from functions.operations.reconcile.file_sums import End
 from functions.pipeline.outcome.versions import is_newer
+from functions.pipeline.publication.duplicates import LIKELY_DUPLICATE
 from functions.pipeline.start.landing_order import OUT_OF_ORDER
-from functions.pipeline.verdict.duplicates import LIKELY_DUPLICATE
 from lakegate.audit.audit_tables import TABLES
 from lakegate.errors import Permanent
 from lakegate.job.landing import ingestion_id, parse_report_key

@@ -100,6 +100,7 @@ def publish_anyway(
 
     def decide(now: Ingestion) -> Ingestion:
         require_unmended(adapters, now)
+        _require_seen(ingestion, now)
         approved = _approved(now, Approval(by.strip(), reason.strip(), adapters.now(), checks))
         approved = approved.but(decisions=replace(approved.decisions, despite=despite))
         return approved if as_wanted else _run_again(approved, null_unreadable=null_unreadable)
@@ -111,6 +112,13 @@ def publish_anyway(
         return Outcome(finish(adapters, submit(adapters, approved)))
     except LakegateError as error:
         return Outcome(_latest(adapters, approved), f"{error.message}; {_SWEEP}")
+
+
+def _require_seen(seen: Ingestion, now: Ingestion) -> None:
+    """Raise LakegateError MOVED_ON where it failed again, for another reason than a person saw."""
+    if now.reason and now.reason_code != seen.reason_code:
+        message = f"it is {now.state} for another reason by now: {now.reason.message}"
+        raise LakegateError("MOVED_ON", message)
 
 
 def must_run_again(report: AuditReport, *, null_unreadable: bool) -> bool:

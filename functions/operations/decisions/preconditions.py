@@ -6,8 +6,8 @@ from functions.adapters.s3 import Missing
 from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.model.ingestion_summary import status_text
 from functions.pipeline.outcome.versions import SUPERSEDED, newest_newer
+from functions.pipeline.publication.duplicates import LIKELY_DUPLICATE, brought_besides
 from functions.pipeline.start.contracts import outdated
-from functions.pipeline.verdict.duplicates import LIKELY_DUPLICATE, brought_besides
 from lakegate.errors import LakegateError
 from lakegate.job.landing import LandedObject
 

@@ -15,6 +15,7 @@ from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import Published
 from functions.operations.reconcile.row_balance import Balance, Finding
 from lakegate.job.landing import LandedObject
+from lakegate.text import count
 
 
 class End(StrEnum):
@@ -75,7 +76,8 @@ def published_twice(id_: str, found: Sequence[tuple[Commit, Published]]) -> Iter
         names = ", ".join(commit.hash for commit, _ in reversed(found))
         message = (
             f"{published.object} (version {published.version}) was published {len(found)} "
-            f"times, with {published.rows:,} rows each time, by these commits on main: {names}"
+            f"times, with {count(published.rows, 'row')} each time, by these commits on main: "
+            f"{names}"
         )
         yield Finding("PUBLISHED_TWICE", message, _tables(newest), id_, newest.hash)
 
@@ -100,15 +102,15 @@ def compared(
     if not ingestion or ingestion.state is not State.PUBLISHED:
         late = commit.moment < since
         says = f"says {ingestion.state}" if ingestion else "lacks it"
-        todo = _REMEDY[ingestion is not None] if late else "this is normal for a few minutes"
+        todo = _remedy(ingestion) if late else "this is normal for a few minutes"
         message = (
-            f"commit {commit.hash} published {published.rows:,} rows of {published.object} "
+            f"commit {commit.hash} published {count(published.rows, 'row')} of {published.object} "
             f"(version {published.version}), but the ledger {says}: {todo}"
         )
         yield Finding("NOT_RECORDED", message, *of), late
     if ingestion and ingestion.audit.rows != published.rows:
         message = (
-            f"commit {commit.hash} says {published.rows:,} rows of {published.object} "
+            f"commit {commit.hash} says {count(published.rows, 'row')} of {published.object} "
             f"(version {published.version}), the ledger says {ingestion.audit.rows:,}"
         )
         yield Finding("ROWS_DISAGREE", message, *of), True
@@ -124,7 +126,12 @@ def no_longer_listed(many: int) -> Iterator[Finding]:
         yield Finding("NO_LONGER_LISTED", message)
 
 
-_REMEDY = {True: "check that the sweep runs", False: "`lakegate ledger rebuild` restores it"}
+def _remedy(unrecorded: Ingestion | None) -> str:
+    """Return what records an ingestion of main; the sweep leaves a final state as it is."""
+    if unrecorded is None:
+        return "`lakegate ledger rebuild` restores it"
+    adopts = "`lakegate ledger realign` has the ledger follow main"
+    return adopts if unrecorded.ended else "check that the sweep runs"
 
 
 def _name(landed: LandedObject) -> str:

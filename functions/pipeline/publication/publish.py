@@ -21,6 +21,7 @@ from functions.model.commits import NotOnMain
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.outcome.finish import end, end_published, finish, finish_published
 from functions.pipeline.outcome.versions import require_recorded
+from functions.pipeline.publication.duplicates import doubled
 from functions.pipeline.publication.fresh_branch import (
     run_unpublished_again,
 )
@@ -105,7 +106,7 @@ def _merged(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
             logger.warning("the job must run again", extra={"why": why.message})
             return run_all_again(adapters, unit.members)
         except (_Unaudited, CannotRebase) as why:
-            return end(adapters, ingestion, State.ERRORED, Reason(why.code, why.message))
+            return _end_first(adapters, unit, why)
     tables = " or ".join(ingestion.tables)
     message = (
         f"{tables} changed on main {_MOST_TRIES} times while {ingestion.id} waited; "
@@ -129,6 +130,8 @@ def _prepared(adapters: Adapters, ingestion: Ingestion, *, refused: bool) -> tup
     """
     if ingestion.is_decided and (late := given_way(adapters, ingestion)):
         return late, False
+    if late := doubled(adapters, ingestion):
+        return late, False
     if not ingestion.group and (late := overtaken(adapters, ingestion)):
         return late, False
     if ingestion.terms.replaces:
@@ -151,6 +154,19 @@ def _merge(adapters: Adapters, unit: Unit) -> str:
     except (UnknownBranch, MetadataGone):
         logger.info("the branch is gone: main's log tells whether it was merged")
     return merged or merge_commit.commit_of(adapters.catalog.log(), members[0]).hash
+
+
+def _end_first(adapters: Adapters, unit: Unit, why: LakegateError) -> Ingestion:
+    """End the first member as errored, with the branch as evidence, and run the others again.
+
+    Nobody merges that branch: each process finds the same rows at its hash. It is the first's
+    alone from then on, so that the others do not delete it.
+    """
+    first, *others = (member.but(group=()) for member in unit.members)
+    ended = end(adapters, first, State.ERRORED, Reason(why.code, why.message))
+    if others:
+        run_all_again(adapters, [other.but(branch="") for other in others])
+    return ended
 
 
 def _delete_incomplete(adapters: Adapters, unit: Unit) -> None:

@@ -2,7 +2,6 @@
 
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
-from functools import partial
 
 from functions.adapters.all import Adapters
 from functions.adapters.emr import JobRun, UnknownRun
@@ -10,7 +9,8 @@ from functions.model.ingestion import NOT_STARTED, Ingestion, State
 from functions.model.notes.slot import is_shared_name
 from functions.pipeline.outcome.finish import end, finish
 from functions.pipeline.outcome.reports import report_of
-from functions.pipeline.outcome.versions import SUPERSEDED, is_retracted, where_separate
+from functions.pipeline.outcome.versions import SUPERSEDED, where_separate
+from functions.pipeline.publication.duplicates import LIKELY_DUPLICATE, earlier, hold, is_held
 from functions.pipeline.publication.publish import publish, publish_next
 from functions.pipeline.publication.replace import CANNOT_REPLACE
 from functions.pipeline.publication.retry import run_again
@@ -28,7 +28,6 @@ from functions.pipeline.verdict.decision import (
     decide,
     with_findings,
 )
-from functions.pipeline.verdict.duplicates import LIKELY_DUPLICATE, brought_before, original
 from functions.telemetry import logger
 from lakegate.audit.report import AuditReport, Reason
 from lakegate.errors import Permanent, Transient
@@ -187,19 +186,16 @@ def _located(adapters: Adapters, ingestion: Ingestion, reason: Reason) -> Reason
 
 
 def _accept(adapters: Adapters, ingestion: Ingestion, report: AuditReport) -> Ingestion:
-    first = _earlier(adapters, ingestion)
+    first = earlier(adapters, ingestion)
     audited = _audited(ingestion, report, first)
-    held = ingestion.parts or ingestion.terms.on_duplicate == "hold"
-    if first and held and not audited.decisions.approval:
-        what = "some of its files" if ingestion.parts else "the same bytes"
-        message = f"{first.landed.uri} brought {what} before; it needs a decision"
-        return end(adapters, audited, State.REJECTED, Reason(LIKELY_DUPLICATE, message))
+    if first and is_held(ingestion, first):
+        return hold(adapters, audited, first)
     return adapters.ledger.save(audited)
 
 
 def audited(adapters: Adapters, ingestion: Ingestion, report: AuditReport) -> Ingestion:
     """Return the ingestion after it passed the audit, with the earlier one of the same bytes."""
-    return _audited(ingestion, report, _earlier(adapters, ingestion))
+    return _audited(ingestion, report, earlier(adapters, ingestion))
 
 
 def _audited(ingestion: Ingestion, report: AuditReport, first: Ingestion | None) -> Ingestion:
@@ -208,11 +204,3 @@ def _audited(ingestion: Ingestion, report: AuditReport, first: Ingestion | None)
     approved = ingestion if needed else ingestion.without_approval()
     outcome = replace(ingestion.audit, duplicate_of=first.id if first else "")
     return approved.step("audited", report.finished_at, state=State.AUDITED, audit=outcome)
-
-
-def _earlier(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
-    """Return the ingestion that brought the same bytes, or files of the same batch, before."""
-    if ingestion.parts:  # whose manifest may be alike from day to day
-        return brought_before(ingestion, adapters.ledger.versions(ingestion.landed))
-    same = adapters.ledger.same_content(ingestion)
-    return original(ingestion, same, partial(is_retracted, adapters))

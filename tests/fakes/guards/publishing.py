@@ -9,13 +9,12 @@ from functions.model import merge_commit
 from functions.model.commits import NotOnMain
 from functions.model.ingestion import Ingestion
 from functions.model.intent import Intent
-from functions.pipeline.publication import fresh_branch, publish, rebase, retry
+from functions.pipeline.publication import duplicates, fresh_branch, publish, rebase, retry
 from functions.pipeline.publication import replace as replacement
 from functions.pipeline.publication.fresh_branch import FreshBranch
 from functions.pipeline.publication.rebase import Unit
 from functions.pipeline.publication.retry import may_try_again
 from functions.pipeline.start import batches, submit
-from functions.pipeline.verdict import duplicates
 from lakegate.job.batch import BatchFile
 from tests.fakes import catalog, job
 from tests.fakes.catalog import FakeCatalog

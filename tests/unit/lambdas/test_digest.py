@@ -58,6 +58,11 @@ def test_it_counts_files_rows_and_causes() -> None:
         assert part in text
 
 
+def test_it_counts_one_row() -> None:
+    """One row is not called rows."""
+    assert "1 published. 1 row published." in said([replace(PUBLISHED, rows=1)], [])
+
+
 def test_it_says_what_was_decided() -> None:
     """Discarded, superseded and approved files are counted as such."""
     approved = replace(PUBLISHED, approved_by="Ada")

@@ -389,6 +389,22 @@ def test_an_approval_holds_again(deployment: Scenario) -> None:
     )
 
 
+def test_an_approval_of_known_bytes_holds_again(deployment: Scenario) -> None:
+    """Files of the same bytes that a person published both are published both again."""
+    deployment.ask(onDuplicate="hold")
+    deployment.ended(FIRST)
+    backup = Backup.of(deployment)
+    keys = [f"shop/orders/{name}.parquet" for name in "ab"]
+    both = [deployment.ended(key, b"the same", rejected) for key in keys]
+    for each in (*both[::-1], both[0]):  # whose own first approval ends it as a duplicate
+        deployment.publish_anyway(each.landed)
+    deployment.settle()
+    backup.restore(deployment)
+    realigned(deployment)
+    deployment.settle()
+    assert deployment.states(*both) == [State.PUBLISHED] * 2
+
+
 def test_it_is_audited_by_its_own_contract(deployment: Scenario) -> None:
     """A stricter contract of today does not refuse rows that were published before it."""
     backup = Backup.of(deployment)

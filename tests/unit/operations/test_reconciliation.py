@@ -72,7 +72,12 @@ def not_on_main(history: History) -> str:
 
 def not_recorded(history: History) -> str:
     history.publish([5], state=State.REJECTED)
-    return "but the ledger says rejected"
+    return "but the ledger says rejected: `lakegate ledger realign` has the ledger follow main"
+
+
+def not_recorded_yet(history: History) -> str:
+    history.publish([5], state=State.AUDITED)
+    return "but the ledger says audited: check that the sweep runs"
 
 
 def unknown_to_the_ledger(history: History) -> str:
@@ -135,6 +140,7 @@ PROBLEMS: dict[Callable[[History], str], str] = {
     published_twice: "PUBLISHED_TWICE",
     not_on_main: "NOT_ON_MAIN",
     not_recorded: "NOT_RECORDED",
+    not_recorded_yet: "NOT_RECORDED",
     unknown_to_the_ledger: "NOT_RECORDED",
     rows_disagree: "ROWS_DISAGREE",
     lost: "WRONG_GAIN",

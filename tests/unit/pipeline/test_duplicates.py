@@ -10,10 +10,14 @@ from functions.model.audit_outcome import AuditOutcome
 from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import IN_FLIGHT, Ingestion, State
 from functions.model.messages.alert import Kind
-from functions.pipeline.verdict.duplicates import original
+from functions.pipeline.publication.duplicates import original
+from functions.pipeline.start.landing_order import OUT_OF_ORDER
+from functions.pipeline.verdict.complete import resume
+from lakegate.errors import LakegateError
 from lakegate.job.landing import LandedObject
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import TABLE
+from tests.fakes.faults import Fault
 from tests.fakes.job import rejected
 from tests.fakes.promises import publishing
 from tests.fakes.scenario import KEY, Scenario
@@ -71,6 +75,91 @@ def test_a_held_duplicate_is_published_if_approved() -> None:
     assert (said.approved_by, said.duplicate_of) == ("Ada", first.id)
     kinds = [alert.kind for _, alert in deployment.alerts.posted]
     assert kinds == [Kind.FAILED, Kind.RECOVERED]
+
+
+def rejected_twice(deployment: Scenario) -> list[Ingestion]:
+    """Return two rejected files of the same bytes, the first published by an approval."""
+    landed = [deployment.ended(key, b"the same", rejected) for key in (KEY, OTHER)]
+    deployment.publish_anyway(landed[0], "Ada")
+    return [deployment.ingestion(each) for each in landed]
+
+
+def test_who_approves_failed_checks_has_not_approved_a_duplicate(deployment: Scenario) -> None:
+    """A rejected file with the bytes of a published one is held until a second approval."""
+    deployment.ask(onDuplicate="hold")
+    first, again = rejected_twice(deployment)
+    assert first.state is State.PUBLISHED
+    deployment.publish_anyway(again, "Ada")
+    assert deployment.end(again) == "rejected LIKELY_DUPLICATE"
+    assert first.landed.uri in deployment.message(again)
+    assert deployment.ingestion(again).audit.duplicate_of == first.id
+    assert len(deployment.published_files()) == 1
+    _, alert = deployment.alerts.posted[-1]
+    assert "meant to be in the table twice" in str(alert.blocks)
+    deployment.publish_anyway(again.landed, "Ada")
+    assert deployment.ingestion(again).state is State.PUBLISHED
+    assert len(deployment.published_files()) == 2
+
+
+def test_an_approval_counts_for_the_reason_that_was_seen(deployment: Scenario) -> None:
+    """Of two people who approve failed checks at once, neither approves the duplicate."""
+    deployment.ask(onDuplicate="hold")
+    _, again = rejected_twice(deployment)
+    meanwhile = Fault(lambda: deployment.publish_anyway(again, "Bob"))
+    deployment.journal.strike("ledger.save", meanwhile)
+    with pytest.raises(LakegateError, match="another reason by now: s3:"):
+        deployment.publish_anyway(again, "Ada")
+    assert deployment.end(again) == "rejected LIKELY_DUPLICATE"
+
+
+def test_they_are_held_after_another_job_run_as_well() -> None:
+    """A rejected file that is approved, and whose job has to run again, is held by its audit."""
+    deployment = Scenario()
+    deployment.ask(onDuplicate="hold")
+    deployment.ended("shop/orders/other.parquet", b"others")
+    both = [deployment.ended(key, b"the same", rejected) for key in (KEY, OTHER)]
+    deployment.catalog.commit("main", TABLE, FakeTable("another"))
+    for each in reversed(both):
+        deployment.publish_anyway(each, "Ada")
+    assert deployment.states(*both) == [State.SUBMITTED] * 2
+    deployment.settle()
+    assert deployment.states(*both) == [State.PUBLISHED, State.REJECTED]
+    assert deployment.end(both[1]) == "rejected LIKELY_DUPLICATE"
+
+
+def test_an_approval_publishes_them_without_a_hold(deployment: Scenario) -> None:
+    """If the contract publishes duplicates, one approval of failed checks publishes the file."""
+    _, again = rejected_twice(deployment)
+    deployment.publish_anyway(again, "Ada")
+    assert deployment.ingestion(again).state is State.PUBLISHED
+
+
+def test_an_approved_duplicate_is_asked_about_once(deployment: Scenario) -> None:
+    """Who approved a duplicate need not do so again once its order had to be approved, too."""
+    deployment.replace_rows("upsert", onDuplicate="hold")
+    _, again = rejected_twice(deployment)
+    deployment.clock.pass_(5)
+    deployment.ended("shop/orders/later.parquet", b"others")
+    for reason in ("LIKELY_DUPLICATE", OUT_OF_ORDER):
+        deployment.publish_anyway(again.landed)
+        assert deployment.end(again) == f"rejected {reason}"
+    deployment.publish_anyway(again.landed)
+    deployment.settle()
+    assert deployment.ingestion(again).state is State.PUBLISHED
+
+
+def test_a_publication_that_was_not_recorded_is_no_duplicate(deployment: Scenario) -> None:
+    """An approved file that main has already ends as published, whatever else is in flight."""
+    deployment.ask(onDuplicate="hold")
+    early = deployment.land_unannounced(KEY, b"the same")
+    again = deployment.run(OTHER, b"the same", rejected)
+    deployment.deliver()
+    deployment.fail("ledger.save_each")
+    assert deployment.publish_anyway(again).left
+    deployment.send_upload(early)
+    deployment.deliver()
+    resume(deployment.adapters, deployment.ingestion(again))
+    assert deployment.ingestion(again).state is State.PUBLISHED
 
 
 def test_a_replay_is_held_again(deployment: Scenario) -> None:

@@ -106,6 +106,24 @@ def test_a_dropped_branch_that_main_took_is_not_doubled(deployment: Scenario, al
     assert [main.count(f"{each.landed.uri}@{each.landed.version}") for each in before] == [1, 1]
 
 
+def test_a_group_with_other_rows_keeps_its_branch_as_evidence(deployment: Scenario) -> None:
+    """One member names the branch that holds other rows than reported; the others run again."""
+    landed = judged(deployment, 3)
+    (branch,) = deployment.catalog.branches("ingest/")
+    deployment.others.write_on_branch(branch, TABLE)
+    written = deployment.catalog.head(branch)
+    for each in landed:
+        edit(deployment, each, lambda report: replace(report, audited_hash=written))
+    deployment.settle()
+    strange, *others = sorted(map(deployment.ingestion, landed), key=lambda each: each.attempt)
+    assert deployment.end(strange) == "errored UNAUDITED_ROWS"
+    assert f"branch {branch} holds more" in deployment.message(strange)
+    assert deployment.catalog.head(branch) == written
+    assert [(each.state, each.attempt) for each in others] == [(State.PUBLISHED, 2)] * 2
+    deployment.discard(strange)
+    assert deployment.catalog.branches("ingest/") == []
+
+
 def test_a_group_that_another_process_recorded_keeps_its_branch(deployment: Scenario) -> None:
     """If the same message is handled twice at once, the second one changes nothing."""
     landed = judged(deployment)

@@ -22,6 +22,7 @@ def shown(call: Callable[[], int], capsys: pytest.CaptureFixture[str]) -> tuple[
 
 AWAY = "Nessie did not answer; the sweep continues it"
 LEFT = "Nessie did not answer"
+WHY = REJECTED.reason.message if REJECTED.reason else "no reason"
 
 
 def by_ann(outcome: Outcome) -> int:
@@ -37,7 +38,7 @@ def by_ann(outcome: Outcome) -> int:
         (by_ann, Outcome(PUBLISHED), 0, f"1,842 rows of [red] März.csv as {'d' * 64}", ""),
         (by_ann, Outcome(PUBLISHED, AWAY), 0, "published 1,842 rows", f"not deleted yet: {LEFT}"),
         (by_ann, Outcome(AUDITED, AWAY), 0, "by Ann; publishing", f"but not finished: {LEFT}"),
-        (by_ann, Outcome(REJECTED), 3, "approved by Ann; rejected", ""),
+        (by_ann, Outcome(REJECTED), 3, f"approved by Ann; rejected: {WHY}", ""),
         (decide.report_discard, Outcome(REJECTED), 0, "März.csv: its branches are deleted", ""),
         (decide.report_discard, Outcome(REJECTED, "S3 is away"), 1, "", "completely: S3 is away"),
         (decide.report_discard, Outcome(REJECTED, "S3"), 1, "", f"lakegate discard {REJECTED.id}"),

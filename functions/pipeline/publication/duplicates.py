@@ -1,4 +1,4 @@
-"""Find out whether another file has brought, or is about to bring, the same content.
+"""Find out whether another file has brought, or is about to bring, the same content, and hold it.
 
 The one that landed first precedes, unless the other has passed its audit: whichever is judged last
 sees that, so their states are read consistently. An index may not show one that began a moment ago.
@@ -6,12 +6,62 @@ That does no harm: it is still to be judged, and sees this one then.
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
 
+from functions.adapters.all import Adapters
 from functions.model.ingestion import Ingestion, State, landing
+from functions.pipeline.outcome.finish import end, end_if_merged
+from functions.pipeline.outcome.versions import is_retracted
+from lakegate.audit.report import Reason
 
 LIKELY_DUPLICATE = "LIKELY_DUPLICATE"
 _PASSED = (State.AUDITED, State.PUBLISHED)
 _CAME_TO_NOTHING = (State.REJECTED, State.ERRORED, State.IGNORED)
+
+
+def earlier(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
+    """Return the ingestion that brought the same bytes, or files of the same batch, before."""
+    if ingestion.parts:  # whose manifest may be alike from day to day
+        return brought_before(ingestion, adapters.ledger.versions(ingestion.landed))
+    same = adapters.ledger.same_content(ingestion)
+    return original(ingestion, same, partial(is_retracted, adapters))
+
+
+def is_held(ingestion: Ingestion, first: Ingestion) -> bool:
+    """Return whether it waits until a person approves that it brings what `first` brought.
+
+    Who approved that need not do so again where another reason kept it from main since, or where
+    main lost it.
+    """
+    was_asked = ingestion.turn or ingestion.audit.duplicate_of == first.id
+    knew = ingestion.decisions.approval and was_asked
+    return _may_hold(ingestion) and not (knew or ingestion.is_approved_despite(LIKELY_DUPLICATE))
+
+
+def hold(adapters: Adapters, audited: Ingestion, first: Ingestion) -> Ingestion:
+    """Reject an audited ingestion as a likely duplicate of `first`; return it as it is then."""
+    what = "some of its files" if audited.parts else "the same bytes"
+    message = f"{first.landed.uri} brought {what} before; it needs a decision"
+    known = audited.but(audit=replace(audited.audit, duplicate_of=first.id))
+    return end(
+        adapters, known.without_approval(), State.REJECTED, Reason(LIKELY_DUPLICATE, message)
+    )
+
+
+def doubled(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
+    """Return an approved ingestion as it is then, if it would double what another brought.
+
+    Its failed checks were approved, which says nothing about that. Return None if nothing is
+    doubled, or a person approved just that.
+    """
+    is_approved = ingestion.state is State.AUDITED and ingestion.decisions.approval
+    if not is_approved or not _may_hold(ingestion):
+        return None
+    first = earlier(adapters, ingestion)
+    if not (first and is_held(ingestion, first)):
+        return None
+    return end_if_merged(adapters, ingestion) or hold(adapters, ingestion, first)
 
 
 def original(
@@ -43,6 +93,10 @@ def brought_besides(batch: Ingestion, others: Iterable[Ingestion]) -> Ingestion 
     """
     ingestions = _with_files_of(batch, others)
     return next((each for each in ingestions if each.state not in _CAME_TO_NOTHING), None)
+
+
+def _may_hold(ingestion: Ingestion) -> bool:
+    return bool(ingestion.parts) or ingestion.terms.on_duplicate == "hold"
 
 
 def _with_files_of(batch: Ingestion, others: Iterable[Ingestion]) -> list[Ingestion]:
