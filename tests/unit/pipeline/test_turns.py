@@ -8,6 +8,7 @@ from functions.operations.reconcile.compare import reconciled
 from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.pipeline.start.landing_order import OUT_OF_ORDER
 from lakegate.job.landing import LandedObject
+from lakegate.text import count
 from tests.fakes.deployment import TABLE
 from tests.fakes.job import ROWS, Script, passed, rejected, warned
 from tests.fakes.promises import unwatched
@@ -205,7 +206,7 @@ def test_the_log_and_a_rebuilt_ledger_know_each_file_of_a_turn(deployment: Scena
     done = [deployment.ingestion(each) for each in done]
     commit = merge_commit.commit_of(deployment.catalog.log(), done[0])
     updated = sum(each.audit.updated_rows for each in done if each.state is State.PUBLISHED)
-    words = f"{3 * ROWS - updated} rows inserted, {updated} updated, 0 deleted"
+    words = f"{count(3 * ROWS - updated, 'row')} inserted, {updated} updated, 0 deleted"
     assert updated > 0
     assert commit.message == f"Publish 3 files to shop.orders: {words}"
     found = reconciled(unwatched(deployment), thorough=True)
