@@ -7,7 +7,8 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from functions.adapters.all import Adapters
-from functions.operations.weekly_digest import GRACE, WEEK, digest, incomplete
+from functions.operations.week import Week
+from functions.operations.weekly_digest import digest
 from functions.settings import DigestSettings
 from functions.telemetry import logger, measured
 from functions.wiring import adapters
@@ -19,13 +20,12 @@ def review(adapters: Adapters, channel: str) -> int:
 
     A repeated digest of the same week is posted once.
     """
-    now = datetime.fromisoformat(adapters.now())
-    recent = list(adapters.ledger.landed(times.text(now - WEEK - GRACE), times.text(now)))
-    landed = [brief for brief in recent if brief.landed_at >= times.text(now - WEEK)]
-    waiting, unfinished_batches = list(adapters.ledger.open_failures()), incomplete(recent, now)
+    week = Week(datetime.fromisoformat(adapters.now()))
+    for brief in adapters.ledger.landed(week.begins, times.text(week.until)):
+        week.add(brief)
     terms = adapters.settings.keep_days, adapters.settings.page_url
-    adapters.alerts.post(channel, digest(landed, waiting, unfinished_batches, now, *terms))
-    return len(landed)
+    adapters.alerts.post(channel, digest(week, adapters.ledger.open_failures(), *terms))
+    return week.files
 
 
 @logger.inject_lambda_context

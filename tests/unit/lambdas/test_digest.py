@@ -1,7 +1,9 @@
 """The weekly digest shows results and pending decisions on one screen."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
+from weakref import ref
 
 import pytest
 from hypothesis import given
@@ -13,7 +15,8 @@ from functions.model.ingestion_summary import IngestionSummary
 from functions.model.messages.alert import Kind
 from functions.notifications.blocks import MOST_BLOCKS, SECTION
 from functions.notifications.email import words
-from functions.operations.weekly_digest import digest, incomplete
+from functions.operations.week import Week
+from functions.operations.weekly_digest import digest
 from infra.local.slack.blocks import problems
 from tests.fakes.deployment import TABLE
 from tests.fakes.job import errored, rejected
@@ -36,9 +39,15 @@ PUBLISHED = replace(FAILED, state=State.PUBLISHED, reason_code="", rows=1200, br
 
 def said(landed: list[IngestionSummary], waiting: list[IngestionSummary], page: str = "") -> str:
     """Return the digest's full text."""
-    return "\n".join(
-        words(digest(landed, waiting, incomplete(landed, UNTIL), UNTIL, 30, page).blocks)
-    )
+    return "\n".join(words(digest(week(landed), waiting, 30, page).blocks))
+
+
+def week(landed: Iterable[IngestionSummary]) -> Week:
+    """Return the week in which these landed."""
+    counted = Week(UNTIL)
+    for each in landed:
+        counted.add(each)
+    return counted
 
 
 def test_it_counts_files_rows_and_causes() -> None:
@@ -56,6 +65,15 @@ def test_it_counts_files_rows_and_causes() -> None:
         "Nothing waits for a decision.",
     ):
         assert part in text
+
+
+def test_a_busy_week_is_not_kept() -> None:
+    """What was counted is not held, so that a week of any size has room in the function."""
+    counted, brief = Week(UNTIL), replace(PUBLISHED)
+    held = ref(brief)
+    counted.add(brief)
+    del brief
+    assert (counted.files, held()) == (1, None)
 
 
 def test_it_counts_one_row() -> None:
@@ -131,15 +149,15 @@ def test_a_manifest_is_for_what_landed_before_it(landed_at: str, files: int) -> 
     """In a reused folder, files after the last manifest are named."""
     earlier = replace(MANIFEST, landed_at="2026-03-03T10:00:00.000+00:00")
     member = replace(MEMBER, landed_at=landed_at)
-    assert sum(incomplete([MANIFEST, earlier, member], UNTIL).values()) == files
+    assert sum(week([MANIFEST, earlier, member]).incomplete().values()) == files
 
 
 def test_a_replayed_manifest_is_for_what_landed_before_that() -> None:
     """Files that a manifest's replay included are not named."""
     member = replace(MEMBER, landed_at="2026-03-03T13:00:00.000+00:00")
     replayed = replace(MANIFEST, replayed_at="2026-03-03T13:01:00.000+00:00")
-    assert incomplete([MANIFEST, member], UNTIL) == {"hourly": 1}
-    assert incomplete([replayed, member], UNTIL) == {}
+    assert week([MANIFEST, member]).incomplete() == {"hourly": 1}
+    assert week([replayed, member]).incomplete() == {}
 
 
 def test_it_leads_to_the_quality_page() -> None:
@@ -152,7 +170,8 @@ def test_it_leads_to_the_quality_page() -> None:
 def test_no_name_breaks_it(name: str, table: str, cause: str) -> None:
     """For any names the digest is within Slack's limits and has no foreign link."""
     odd = replace(FAILED, name=name, table=table, reason_code=cause)
-    notice = digest([odd] * 30, [odd] * 30, {name: 1} | {str(n): n for n in range(30)}, UNTIL, 30)
+    members = [replace(MEMBER, batch=each) for each in (name, *map(str, range(30)))]
+    notice = digest(week([*[odd] * 30, *members]), [odd] * 30, 30)
     assert problems([dict(block) for block in notice.blocks]) == []
     assert len(notice.blocks) <= MOST_BLOCKS
     for text in (notice.text, *words(notice.blocks)):
