@@ -3,22 +3,51 @@
 import csv
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from math import isfinite
 
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from lakegate.contract.checks import Check, Metric
+from lakegate.contract.columns import quoted
 from lakegate.contract.expectations import NONE
 from lakegate.contract.rules import Control, Rule
 from lakegate.errors import Permanent
+from lakegate.text import one_line
 from spark_jobs.audit import check_sql
 from spark_jobs.audit.run import Run
 
 _ROWS = "rows"
-_CLOSE = Fraction(1, 10**9)  # relative: sums of floats depend on their order
+# Sums of floats depend on their order: by so much of the sum, or of the absolute values' sum.
+_CLOSE, _ROUNDED = Fraction(1, 10**9), Fraction(1, 10**12)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A number of the file, and the sum of the absolute values that it is the sum of.
+
+    The number is None where it is beyond 38 digits or no number.
+    """
+
+    value: Decimal | float | None
+    size: float = 0.0
+
+    def is_same(self, stated: Decimal) -> bool:
+        """Return whether the sender states this number."""
+        if self.value is None or not (stated.is_finite() and isfinite(self.value)):
+            return False
+        if not isinstance(self.value, float):
+            return self.value == stated
+        size = Fraction(self.size) if isfinite(self.size) else Fraction(0)
+        most = max(abs(Fraction(stated)) * _CLOSE, size * _ROUNDED)
+        return abs(Fraction(self.value) - Fraction(stated)) <= most
+
+    def __str__(self) -> str:
+        return "without a value" if self.value is None else str(self.value)
 
 
 def control_differences(run: Run, control: Control, text: str) -> tuple[int, str]:
@@ -27,12 +56,10 @@ def control_differences(run: Run, control: Control, text: str) -> tuple[int, str
     Raises Permanent BAD_CONTROL unless the control file states exactly the numbers of the contract.
     """
     stated, found = _stated(control, text), _found(run, control)
-    apart = [name for name in stated if not _same(stated[name], found[name])]
+    apart = [name for name in stated if not found[name].is_same(stated[name])]
     hidden = [f"sum({c.name})" for c in run.contract.columns if c.sensitive]
     words = [
-        f"{name} differs"
-        if name in hidden
-        else f"{name} is {_shown(found[name])}, not {stated[name]}"
+        f"{name} differs" if name in hidden else f"{name} is {found[name]}, not {stated[name]}"
         for name in apart
     ]
     return len(apart), "; ".join(words)
@@ -55,34 +82,43 @@ def _parsed_control(control: Control, text: str) -> Mapping[str, object]:
         lines = [line for line in csv.reader(io.StringIO(text)) if line]
         if len(lines) != 2 or len(lines[0]) != len(lines[1]):
             raise _bad_control("it must be a header and one line with as many numbers")
-        return {name.strip(): value.strip() for name, value in zip(*lines, strict=True)}
+        return _once((name.strip(), value.strip()) for name, value in zip(*lines, strict=True))
     try:
-        given = json.loads(text, parse_float=Decimal)
-    except ValueError as error:
+        given = json.loads(text, parse_float=Decimal, object_pairs_hook=_once)
+    except (ValueError, RecursionError) as error:
         raise _bad_control(f"it is not JSON: {error}") from error
     if not isinstance(given, dict):
         raise _bad_control("it must be one JSON object")
     return given
 
 
-def _found(run: Run, control: Control) -> Mapping[str, Decimal | float | None]:
-    checks = [Check("", Metric.SUM, (name,), Rule(), NONE) for name in control.sums]
-    sums = [F.expr(check_sql.value(check, run.contract)) for check in checks]
-    found = run.rows.agg(*sums).collect()[0] if sums else ()
-    named = {f"sum({name})": value for name, value in zip(control.sums, found, strict=True)}
-    return {_ROWS: Decimal(run.written), **named}
+def _once(stated: Iterable[tuple[str, object]]) -> dict[str, object]:
+    """Return the stated values by name. Raises Permanent BAD_CONTROL for one that comes twice."""
+    found: dict[str, object] = {}
+    for name, value in stated:
+        if name in found:
+            raise _bad_control(f"it states {one_line(name)} twice")
+        found[name] = value
+    return found
 
 
-def _same(stated: Decimal, found: Decimal | float | None) -> bool:
-    if found is None or not (stated.is_finite() and isfinite(found)):
-        return False
-    if isinstance(found, float):
-        return abs(Fraction(found) - Fraction(stated)) <= abs(Fraction(stated)) * _CLOSE
-    return stated == found
+def _found(run: Run, control: Control) -> Mapping[str, _Found]:
+    sums = [_sum(run, name).alias(f"sum({name})") for name in control.sums]
+    found = run.rows.agg(*sums).collect()[0].asDict() if sums else {}
+    # The sum of no values is 0, as senders state it.
+    named = {
+        name: _Found(sum_ if many else Decimal(0), size)
+        for name, (sum_, many, size) in found.items()
+    }
+    return {_ROWS: _Found(Decimal(run.written)), **named}
 
 
-def _shown(found: Decimal | float | None) -> str:
-    return "without a value" if found is None else str(found)
+def _sum(run: Run, name: str) -> Column:
+    """Return a column's sum, how many values it is of, and the sum of their absolute values."""
+    value = check_sql.value(Check("", Metric.SUM, (name,), Rule(), NONE), run.contract)
+    column = quoted(name)
+    size = f"coalesce(sum(abs(nanvl(CAST({column} AS DOUBLE), 0))), 0)"
+    return F.expr(f"struct({value}, count({column}), {size})")
 
 
 def _bad_control(reason: str) -> Permanent:

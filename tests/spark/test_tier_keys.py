@@ -1,6 +1,7 @@
 """Checks over keys, queries and control files, through the job."""
 
 import itertools
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -298,6 +299,9 @@ def test_a_check_that_cannot_be_answered_is_an_error(shop: Shop) -> None:
         ("{", "not JSON"),
         ('{"rows": 3}', "must state exactly rows, sum(id)"),
         (STATED.replace("6", "null"), "not a number"),
+        (STATED.replace('"rows": 3', '"rows": 3, "rows": 4'), "states rows twice"),
+        ("rows,sum(amount), rows\n3,6.60,3\n", "states rows twice"),
+        ("[" * 99_999, "not JSON"),
     ],
 )
 def test_each_number_of_a_control_file_is_compared(
@@ -315,6 +319,28 @@ def test_each_number_of_a_control_file_is_compared(
     except Permanent as error:
         found = error.message
     assert found == different if isinstance(different, int) else different in str(found)
+
+
+@pytest.mark.parametrize(
+    ("values", "stated", "different"),
+    [
+        ([0.1, 0.2, -0.3], "0", 0),  # whose sum as doubles is 5.6e-17
+        ([1e9, -1e9, 0.02], "0.02", 0),
+        ([1e9, -1e9, 0.02], "0.01", 1),
+        ([None, None], "0", 0),
+        ([float("nan")], "0", 1),
+        ([1.7e308, 1.7e308], "0", 1),
+    ],
+)
+def test_a_sum_of_floats_is_compared_by_what_it_is_of(
+    job: Job, values: list[float | None], stated: str, different: int
+) -> None:
+    """Amounts that cancel out sum to what the sender states; the sum of no values is 0."""
+    text = contract_of([{"name": "x", "logicalType": "number"}], [])
+    contract = parse(text, "control.yaml")
+    run = run_over(reading_session(job.warm_spark), contract, [(each,) for each in values])
+    control = json.dumps({"rows": len(values), "sum(x)": stated})
+    assert control_differences(run, Control("json", ("x",)), control)[0] == different
 
 
 def test_a_window_leaves_older_rows_of_the_table_out(shop: Shop) -> None:
