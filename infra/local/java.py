@@ -13,7 +13,9 @@ from tempfile import NamedTemporaryFile
 QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 # For a Spark on one machine: only code that runs ten times as often as Java's thresholds is fully
 # compiled. A small file then takes three quarters of the work, a large one as much as before.
+# Machines of EMR Serverless are in UTC, in whose zone Spark reads ORC's nested local times.
 SPARK = (
+    "-Duser.timezone=UTC",
     "-XX:+UseSerialGC",
     "-XX:Tier4InvocationThreshold=50000",
     "-XX:Tier4MinInvocationThreshold=6000",

@@ -199,6 +199,12 @@ def test_a_run_leaves_nothing_to_the_next(bench: Bench, tmp_path: Path, ending: 
     }
 
 
+def test_the_jvm_is_in_utc(bench: Bench) -> None:
+    """Whatever zone the machine is in (Java says `UTC` of no machine), ORC's times stay."""
+    script = "import json; print(json.dumps(spark._jvm.java.util.TimeZone.getDefault().getID()))"
+    assert bench.run(script).found == "UTC"
+
+
 def test_runs_do_not_fill_the_jvm(bench: Bench) -> None:
     """After a run the JVM has no more objects and listeners than before it."""
     script = """import gc, time
