@@ -159,7 +159,7 @@ class JsonItems(JsonRows):
 def _require_array(text: str) -> None:
     """Raise BadCorrection unless the text is an array, or empty."""
     try:
-        found = json.loads((text.strip() and text) or "[]")
+        found = json.loads(text if text.strip() else "[]")
     except (ValueError, RecursionError) as error:
         raise BadCorrection(getattr(error, "lineno", 1), f"it is no JSON: {error}") from error
     if not isinstance(found, list):
