@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from access.ingestions.follow import TrackedIngestion, dropped
 from functions.adapters.all import Adapters
-from functions.adapters.landing import LARGEST_PUT
+from functions.adapters.landing import require_put
 from functions.adapters.s3 import contracts_of
 from lakegate.errors import LakegateError
 from lakegate.job.batch import read_manifest
@@ -128,9 +128,8 @@ def put_batch(adapters: Adapters, manifest: Path, key: str = "") -> TrackedInges
 @contextmanager
 def _opened(file: Path, hint: str = "It was not uploaded.") -> Iterator[BinaryIO]:
     try:
-        if file.stat().st_size > LARGEST_PUT:  # its upload would take its time before S3 refuses it
-            message = f"{file} has more than the {LARGEST_PUT:,} bytes that S3 takes at once"
-            raise LakegateError("TOO_LARGE", f"{message}\nUpload it by `aws s3 cp`. {hint}")
+        # Its upload would take its time before S3 refuses it.
+        require_put(str(file), file.stat().st_size, f"\nUpload it by `aws s3 cp`. {hint}")
         with file.open("rb") as body:
             yield body
     except OSError as error:

@@ -14,14 +14,12 @@ def undone(adapters: Adapters, ingestion: Ingestion) -> str:
     """
     if ingestion.change or len(ingestion.tables) != 1:
         return ""
-    published = [ingestion.id] if ingestion.state is State.PUBLISHED else []
-    for commit in undoing(adapters, ingestion.table, published).values():
-        return f"undone by commit {commit.hash}: {commit.message}"
     request = retraction_of(adapters, ingestion)
-    if request is None or request.change is None:
-        return ""
-    done = [request.id] if request.state is State.PUBLISHED else []
-    if undoing(adapters, ingestion.table, done):
-        return ""  # a restoration brought the rows back
+    both = [each for each in (ingestion, request) if each and each.state is State.PUBLISHED]
+    restorations = undoing(adapters, ingestion.table, (each.id for each in both))
+    if commit := restorations.get(ingestion.id):
+        return f"undone by commit {commit.hash}: {commit.message}"
+    if request is None or request.change is None or request.id in restorations:
+        return ""  # without one, or a restoration brought the rows back
     asked = f"retraction {request.id} by {request.change.by}: {request.change.message}"
     return f"{asked} ({status_text(request)})"

@@ -117,10 +117,8 @@ def _tables(done: "Sequence[Done]") -> Iterator[tuple[str, str]]:
         if kind in (Kind.PUBLISH_AGAIN, Kind.LOST):
             (changes if now.change else files).update(now.tables)
     for table in sorted(files | changes):
-        yield (
-            table,
-            f"main lost {count(files[table], 'file')} and {count(changes[table], 'change')}",
-        )
+        lost = f"{count(files[table], 'file')} and {count(changes[table], 'change')}"
+        yield table, f"main lost {lost}"
 
 
 def _by_kind(done: "Sequence[Done]") -> Mapping[Kind, list[Ingestion]]:

@@ -25,7 +25,7 @@ _PIECE = 1 << 20  # bytes
 _PAGE = 1000  # the most that S3 lists at once
 _NOW = "9999"  # as a time
 _LARGEST_AT_ONCE = (1 << 30) - 1  # bytes
-LARGEST_PUT = 5 << 30  # bytes that S3 takes at once
+_LARGEST_PUT = 5 << 30  # bytes that S3 takes at once
 _COPYING = TransferConfig(multipart_threshold=1 << 30, multipart_chunksize=1 << 28)
 # The metadata field that identifies the source of a copy, or what a mended file is made of.
 _MARK = "lakegate-source"
@@ -54,6 +54,13 @@ class Source:
         """Return what identifies this state of the object: its copies carry it."""
         identity = "\0".join((self.bucket, self.key, self.etag))
         return hashlib.sha256(identity.encode()).hexdigest()
+
+
+def require_put(name: str, size: int, remedy: str = "") -> None:
+    """Raise LakegateError TOO_LARGE for a file of more bytes than S3 takes at once."""
+    if size > _LARGEST_PUT:
+        message = f"{name} has more than the {_LARGEST_PUT:,} bytes that S3 takes at once"
+        raise LakegateError("TOO_LARGE", message + remedy)
 
 
 class Landing:
@@ -156,9 +163,7 @@ class Landing:
         Raises Overwritten if the key has not that version any more, Missing if it was deleted, and
         LakegateError TOO_LARGE.
         """
-        if file.stat().st_size > LARGEST_PUT:
-            message = f"{landed.key} has more than the {LARGEST_PUT:,} bytes that S3 takes at once"
-            raise LakegateError("TOO_LARGE", message)
+        require_put(landed.key, file.stat().st_size)
         if self.brought(landed.key, landed.bucket)[0].version != landed.version:
             raise Overwritten("OVERWRITTEN", f"{landed.key} was overwritten meanwhile")
         with translated(landed.uri), file.open("rb") as body:

@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from functions.model.ingestion import ALERTED, State
 from functions.model.ingestion_summary import IngestionSummary
@@ -44,10 +45,18 @@ class Week:
         """Return from which time on landings are to be noted."""
         return times.text(self.until - WEEK - GRACE)
 
+    @cached_property
+    def _since(self) -> str:
+        return times.text(self.until - WEEK)
+
+    @cached_property
+    def _early(self) -> str:
+        return times.text(self.until - GRACE)
+
     def add(self, brief: IngestionSummary) -> None:
         """Note an ingestion that landed since `begins`; the order does not matter."""
         self._add_to_batch(brief)
-        if brief.landed_at < times.text(self.until - WEEK):
+        if brief.landed_at < self._since:
             return
         self.files += 1
         self.states[ShownState.of(brief)] += 1
@@ -74,7 +83,7 @@ class Week:
         return found
 
     def _add_to_batch(self, brief: IngestionSummary) -> None:
-        if brief.is_member and brief.landed_at < times.text(self.until - GRACE):
+        if brief.is_member and brief.landed_at < self._early:
             self._members.setdefault(brief.batch, []).append(times.second(brief.landed_at))
         if brief.batch and brief.state is not State.IGNORED:
             known = self._complete.get(brief.batch, "")

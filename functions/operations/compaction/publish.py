@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from functions.adapters.all import Adapters
 from functions.adapters.iceberg.errors import FilesGone
 from functions.adapters.nessie import MAIN
-from functions.adapters.s3 import Missing
+from functions.adapters.s3 import Missing, contracts_of
 from functions.model import merge_commit
 from functions.model.intent import Intent
 from functions.model.notes.compactions import Compaction
@@ -67,8 +67,8 @@ def why_forbidden(contract: Contract) -> str:
 
 def _require_allowed(adapters: Adapters, table: str) -> None:
     """Raise Unsound if the contract in force says otherwise than when the compaction began."""
-    in_force = (stored.contract for stored in adapters.lake.contracts(None))
-    if why := next((why_forbidden(each) for each in in_force if each.table == table), ""):
+    stored = contracts_of(adapters.lake).get(table)
+    if stored and (why := why_forbidden(stored.contract)):
         raise Unsound("CONTRACT_CHANGED", why)
 
 

@@ -70,10 +70,7 @@ def read_status(adapters: Adapters, ingestion: Ingestion) -> VersionStatus:
     versions = adapters.ledger.versions(ingestion.landed)
     others = [v for v in versions if v.table == ingestion.table and v.id != ingestion.id]
     published = [each for each in others if is_on_main(adapters, each)]
-    undone = undoing(adapters, ingestion.table, (each.id for each in published))
-    left = (each for each in published if each.id not in undone)
-    there = [each for each in left if not _was_retracted(adapters, each)]
-    return status_among(ingestion, there)
+    return status_among(ingestion, _there(adapters, ingestion.table, published))
 
 
 def newest_newer(
@@ -135,17 +132,21 @@ def is_retracted(adapters: Adapters, published: Ingestion) -> bool:
 
     They were retracted, or the table was restored to before that file.
     """
-    if _was_retracted(adapters, published):
-        return True
-    return published.id in undoing(adapters, published.table, [published.id])
+    return not _there(adapters, published.table, [published])
 
 
-def _was_retracted(adapters: Adapters, published: Ingestion) -> bool:
-    """Return whether main removed its rows on request, and no restoration brought them back."""
-    request = retraction_of(adapters, published)
-    if request is None or not is_on_main(adapters, request):
-        return False
-    return request.id not in undoing(adapters, published.table, [request.id])
+def _there(
+    adapters: Adapters, table: str, published: Collection[Ingestion]
+) -> Collection[Ingestion]:
+    """Return those whose rows main did not remove on request, or got back by a restoration since.
+
+    Main's log is read once.
+    """
+    asked = {each.id: retraction_of(adapters, each) for each in published}
+    done = {id_: each.id for id_, each in asked.items() if each and is_on_main(adapters, each)}
+    undone = undoing(adapters, table, [*asked, *done.values()])
+    removed = {id_ for id_, request in done.items() if request not in undone}
+    return [each for each in published if each.id not in undone.keys() | removed]
 
 
 def is_on_main(adapters: Adapters, version: Ingestion) -> bool:
