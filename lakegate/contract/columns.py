@@ -79,6 +79,7 @@ OPEN_SCALE = 9  # digits after the point of a decimal without digits, as of BigQ
 _FLOATS = ("float", "double")  # in which digits decide nothing
 _WITH_DIGITS = ("timestamp", "timestamp_ntz")  # of a second's fraction: columns have six
 _WITH_WIDTH = ("int", "bigint")  # of MySQL's displays, as in int(11)
+_AMBIGUOUS = ("byteint", "datetime64")  # which other systems understand in different ways
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ def declared_type(physical: str, logical: str) -> tuple[str, int | None]:
         raise ValueError(f"{physical} is not a type for a column of logicalType {logical}")
     if base == "decimal":
         return _decimal(physical, found[2], found[3], whole=logical == "integer"), None
-    says_little = base in (*_WITH_DIGITS, *_WITH_WIDTH) and found[3] is None
+    says_little = (base in (*_WITH_DIGITS, *_WITH_WIDTH) or name == "time") and found[3] is None
     if found[2] is None or base in _FLOATS or says_little:
         return base, None
     if name not in _WITH_LENGTH or found[3] is not None:
@@ -175,7 +176,7 @@ def logical_of(physical: str) -> str:
     base = _base(physical)
     if base == "decimal":
         return "number"
-    if physical.strip().lower() == "time":
+    if (found := _parsed(physical)) and found[1] == "time":
         return "time"
     families = (logical for logical, family in _FAMILIES.items() if base in family)
     return next(families, "")
@@ -217,7 +218,9 @@ def _base(physical: str) -> str | None:
 def _refuse_like_known(physical: str) -> None:
     """Raise ValueError for an unknown type that differs from a known one by a few letters."""
     name = re.split(r"[(\[]", physical)[0].lower()
-    if name not in _PHYSICAL and (near := difflib.get_close_matches(name, _PHYSICAL, 1, 0.7)):
+    if name not in (*_PHYSICAL, *_AMBIGUOUS) and (
+        near := difflib.get_close_matches(name, _PHYSICAL, 1, 0.7)
+    ):
         raise ValueError(f"{physical} is no type that Lakegate knows (did you mean {near[0]}?)")
 
 

@@ -34,9 +34,31 @@ def read_rule(field: Field, column: Column) -> Rule:
     valid = field.at("validValues")
     given = [(key, *_FACETS[key]) for key in facets(column) if field.has(key)]
     parts = {part: read(field, key, column) for key, part, read in given}
-    rule = Rule(literals(valid, [v for v in valid.items() if v.given], column), **parts)
-    _refuse_contradiction(field, rule, column)
-    return rule
+    return Rule(literals(valid, [v for v in valid.items() if v.given], column), **parts)
+
+
+def refuse_contradiction(field: Field, rule: Rule, column: Column) -> None:
+    """Refuse a rule that no value can keep."""
+    pairs = (
+        ("minimum", rule.minimum, rule.maximum, False),
+        ("minimum", rule.minimum, rule.exclusive_maximum, True),
+        ("exclusiveMinimum", rule.exclusive_minimum, rule.maximum, True),
+        ("exclusiveMinimum", rule.exclusive_minimum, rule.exclusive_maximum, True),
+    )
+    for key, low, high, open_ in pairs:
+        if low is None or high is None or not column.kind:
+            continue
+        if in_order(high, low, column) or (open_ and not in_order(low, high, column)):
+            field.refuse(f"no value is valid: {low} is not below {high}", key)
+    sizes = (
+        ("Length", rule.min_length, rule.max_length),
+        ("Items", rule.min_items, rule.max_items),
+        ("Properties", rule.min_properties, rule.max_properties),
+    )
+    for what, least, most in sizes:
+        if least is not None and most is not None and least > most:
+            reason = f"no value is valid: min{what} is above the greatest, {most}"
+            field.refuse(reason, f"min{what}")
 
 
 def missing_values(field: Field, column: Column) -> tuple[str | None, ...]:
@@ -114,22 +136,6 @@ def _pattern(field: Field, key: str, _: Column) -> str:
     except PatternUnsupported as reason:
         field.refuse(str(reason), key)
     return pattern
-
-
-def _refuse_contradiction(field: Field, rule: Rule, column: Column) -> None:
-    pairs = (
-        ("minimum", rule.minimum, rule.maximum, False),
-        ("minimum", rule.minimum, rule.exclusive_maximum, True),
-        ("exclusiveMinimum", rule.exclusive_minimum, rule.maximum, True),
-        ("exclusiveMinimum", rule.exclusive_minimum, rule.exclusive_maximum, True),
-    )
-    for key, low, high, open_ in pairs:
-        if low is None or high is None or not column.kind:
-            continue
-        if in_order(high, low, column) or (open_ and not in_order(low, high, column)):
-            field.refuse(f"no value is valid: {low} is not below {high}", key)
-    if (rule.min_length or 0) > (rule.max_length if rule.max_length is not None else 2**31):
-        field.refuse("no value is valid: minLength is above maxLength", "minLength")
 
 
 _FACETS: Mapping[str, tuple[str, Callable[[Field, str, Column], Any]]] = {  # by key, parts of rules

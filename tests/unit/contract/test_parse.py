@@ -40,6 +40,10 @@ TYPES = {
     "logicalType: integer, physicalType: NUMBER(9)": "decimal(9,0)",
     "logicalType: integer, physicalType: INT(11)": "int",
     "logicalType: integer, physicalType: uint32": "bigint",
+    "logicalType: integer, physicalType: BYTEINT": "bigint",
+    "logicalType: timestamp, physicalType: DateTime64(3)": "timestamp",
+    "logicalType: time, physicalType: time(6)": "string",
+    "physicalType: time(6)": "string",
     "logicalType: integer, physicalType: UInt64": "decimal(38,0)",
     "logicalType: string, physicalType: ntext": "string",
     "logicalType: date, physicalType: date32": "date",
@@ -176,6 +180,23 @@ def test_a_primary_key_is_unique_as_a_whole_and_has_no_nulls() -> None:
         "a+b.duplicateValues",
     ]
     assert contract.checks[-1].columns == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("severities", "expected"),
+    [(("warning", "warning"), "warning"), (("warning", "info"), "error")],
+)
+def test_options_of_a_key_are_what_all_its_columns_say(
+    severities: tuple[str, str], expected: str
+) -> None:
+    """A key of columns with one severity has it; columns that disagree leave it an error."""
+    first, second = (f"[{{property: severity, value: {severity}}}]" for severity in severities)
+    contract = parsed(
+        f"- {{name: a, logicalType: string, primaryKey: true, customProperties: {first}}}\n"
+        f"- {{name: b, logicalType: string, primaryKey: true, customProperties: {second}}}"
+    )
+    assert contract.checks[-1].id == "a+b.duplicateValues"
+    assert contract.checks[-1].severity == expected
 
 
 def test_a_primary_key_that_is_unique_is_checked_once() -> None:

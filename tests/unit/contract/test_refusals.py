@@ -24,6 +24,22 @@ DISTINCT = "{type: custom, engine: lakegate, implementation: {check: distinctCou
 
 # The declarations of a property named c, the field that is refused, and the reason.
 PROPERTIES = [
+    (
+        "logicalType: array, items: {logicalType: string}, "
+        "logicalTypeOptions: {minItems: 3, maxItems: 2}",
+        "logicalTypeOptions.minItems",
+        "no value is valid",
+    ),
+    (
+        "logicalType: string, physicalType: VARCHAR(2), logicalTypeOptions: {minLength: 3}",
+        "logicalTypeOptions.minLength",
+        "no value is valid",
+    ),
+    (
+        "logicalType: integer, physicalType: tinyint, logicalTypeOptions: {minimum: 128}",
+        "logicalTypeOptions.minimum",
+        "128 is not below 127",
+    ),
     ("physicalType: record", "logicalType", "is missing"),
     ("logicalType: strng", "logicalType", "did you mean string"),
     ("logicalType: array, items: {logicalType: strin}", "items.logicalType", "did you mean string"),

@@ -7,7 +7,13 @@ from lakegate.contract.columns import BYTE, SHORT, Column, whole_range
 from lakegate.contract.reading.literals import TIME_PATTERN
 from lakegate.contract.reading.properties import Property
 from lakegate.contract.reading.settings import FLAT_FORMATS
-from lakegate.contract.reading.values import facets, literals, read_rule, unsuitable
+from lakegate.contract.reading.values import (
+    facets,
+    literals,
+    read_rule,
+    refuse_contradiction,
+    unsuitable,
+)
 from lakegate.contract.rules import Rule
 from lakegate.contract.text.fields import Field
 
@@ -24,10 +30,9 @@ def declared_rule(found: Property, format_: str) -> Rule:
 
     `format_` is the file's: if the format has types of its own, date patterns do not matter.
     """
-    column = found.column
+    column, options = found.column, found.field.at("logicalTypeOptions")
     rule = Rule()
     if found.field.has("logicalTypeOptions") or column.logical_type == "vector":
-        options = found.field.at("logicalTypeOptions")
         rule = _options_rule(options, column)
         _refuse_unread(options, column, format_)
     if column.kind == "time":
@@ -36,6 +41,7 @@ def declared_rule(found: Property, format_: str) -> Rule:
     if found.length is not None:
         longest = min(found.length, found.length if rule.max_length is None else rule.max_length)
         rule = replace(rule, max_length=longest)
+    refuse_contradiction(options, rule, column)
     return replace(rule, valid_values=_enum(found.field.at("enum"), column))
 
 

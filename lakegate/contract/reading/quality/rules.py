@@ -17,7 +17,13 @@ from lakegate.contract.reading.quality.expectations import (
 )
 from lakegate.contract.reading.quality.relationships import read_relationships
 from lakegate.contract.reading.sql import read_query
-from lakegate.contract.reading.values import facets, missing_values, read_rule, unsuitable
+from lakegate.contract.reading.values import (
+    facets,
+    missing_values,
+    read_rule,
+    refuse_contradiction,
+    unsuitable,
+)
 from lakegate.contract.rules import Rule
 from lakegate.contract.text.fields import Field
 
@@ -99,11 +105,16 @@ def _implied(found: Property, metric: Metric, rule: Rule) -> Draft:
 
 
 def _primary_key_drafts(properties: list[Property], latest_by: str) -> list[Draft]:
+    """Return the check that no key is there twice, with the options that all its columns have."""
     keys = [found for found in properties if found.field.flag("primaryKey")]
     if not keys or (len(keys) == 1 and keys[0].field.flag("unique")):
         return []
     names = dict.fromkeys((*(found.column.name for found in keys), *filter(None, (latest_by,))))
     check = Check("", Metric.DUPLICATE, tuple(names), Rule(), NONE)
+    options = {(found.options.severity, found.options.where) for found in keys}
+    if len(options) == 1:
+        ((severity, where),) = options
+        check = replace(check, severity=severity, where=where)
     return [Draft(keys[0].field, replace(check, description=check.measure))]
 
 
@@ -160,6 +171,7 @@ def _on_column(field: Field, metric: Metric, found: Property) -> Measured | None
                 return None
             arguments.limit_keys(("validValues", *facets(column)), refused=unsuitable(column))
             rule = read_rule(arguments, column)
+            refuse_contradiction(arguments, rule, column)
         case Metric.MISSING:
             _limit(arguments, "missingValues")
             rule = Rule(missing_values=missing_values(arguments.at("missingValues"), column))
