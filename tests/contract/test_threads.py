@@ -1,6 +1,6 @@
 """Threads and notifications are recorded alike in memory and in DynamoDB."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ import pytest
 from moto import mock_aws
 
 from functions.model.messages.alert import Kind
-from functions.notifications.alert_text import alert, digest
+from functions.notifications.alert_text import alert, digest, member
 from functions.notifications.slack import Place, ThreadGone
 from functions.notifications.threads import Known, Threads
 from infra import template
@@ -29,11 +29,24 @@ class Memory:
     """The adapter, and its clock."""
 
     threads: Any = None
+    table: Any = None
     seconds: float = 1_800_000_000.0
 
     def now(self) -> float:
         """Return the seconds since 1970."""
         return self.seconds
+
+    def fill(self, subjects: Sequence[str]) -> None:
+        """Let many subjects join the thread, the table's in one write but for the last."""
+        if self.table:
+            self.table.update_item(
+                Key={"id": f"thread {digest(f'{HERE.channel} {HERE.ts}')}"},
+                UpdateExpression="ADD members :members",
+                ExpressionAttributeValues={":members": set(map(member, subjects[:-1]))},
+            )
+            subjects = subjects[-1:]
+        for subject in subjects:
+            self.threads.join(HERE, subject)
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +69,7 @@ def memory(request: pytest.FixtureRequest, table: Any) -> Memory:
     else:
         for item in table.scan()["Items"]:
             table.delete_item(Key={"id": item["id"]})
+        memory.table = table
         memory.threads = Threads(table, HOUR, 30 * 24 * HOUR, memory.now)
     return memory
 
@@ -174,8 +188,7 @@ def test_a_thread_knows_how_the_last_one_was_resolved(memory: Memory) -> None:
 def test_a_thread_takes_no_more_than_people_can_read(memory: Memory) -> None:
     """After a thousand members the next alert opens a new thread; members stay in theirs."""
     opened(memory)
-    for number in range(999):
-        memory.threads.join(HERE, f"member {number}")
+    memory.fill([f"member {number}" for number in range(999)])
     with pytest.raises(ThreadGone):
         memory.threads.join(HERE, "one more")
     assert memory.threads.join(HERE, "member 7", closed=True).closed == {"member 7"}

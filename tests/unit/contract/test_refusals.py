@@ -17,6 +17,7 @@ PROPERTY = "schema[0].properties[1]"
 RULE = f"{PROPERTY}.quality[0]"
 IN_DAYS = "{property: scope, value: {windowDays: 3}}"
 TWO_DATES = "[{name: a, logicalType: date}, {name: A, logicalType: date}]"
+AN_ARRAY = "logicalType: array, items: {logicalType: string}"
 ONE_TEXT = "[{name: name, logicalType: string}]"
 A_MAP = "{logicalType: map, map: {key: {logicalType: string}, value: {logicalType: string}}}"
 KEPT_OUT = "customProperties: [{property: onBadRow, value: quarantine}"
@@ -25,8 +26,7 @@ DISTINCT = "{type: custom, engine: lakegate, implementation: {check: distinctCou
 # The declarations of a property named c, the field that is refused, and the reason.
 PROPERTIES = [
     (
-        "logicalType: array, items: {logicalType: string}, "
-        "logicalTypeOptions: {minItems: 3, maxItems: 2}",
+        f"{AN_ARRAY}, logicalTypeOptions: {{minItems: 3, maxItems: 2}}",
         "logicalTypeOptions.minItems",
         "no value is valid",
     ),
