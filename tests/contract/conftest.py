@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +14,22 @@ import pytest
 import requests
 from moto import mock_aws
 
+from functions.adapters.landing import Landing
 from functions.adapters.ledger.ledger import Ledger
 from functions.adapters.nessie import Catalog
+from functions.adapters.s3 import Lake
 from infra.local import nessie_server, processes
 from infra.local.ministack import KeyFiles
 from infra.local.parts import choose_ports
 from lakegate import nessie_tokens
 from lakegate.nessie_tokens import Keys
 from tests.contract.aws import ACCOUNT
+from tests.contract.buckets import LIMITS, Buckets, aged, bucket
 from tests.contract.emr_service import EventBus, Service
 from tests.contract.ledgers import AnyLedger, new_table
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import FakeLedger
+from tests.fakes.storage import FakeLake, FakeLanding
 from tests.waiting import PATIENCE
 
 
@@ -126,3 +131,30 @@ def ledger(request: pytest.FixtureRequest, dynamodb: Any, clock: FakeClock) -> A
     if request.param == "in memory":
         return FakeLedger(clock.now)
     return Ledger(new_table(dynamodb), clock.now)
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[Any]:
+    """Yield S3 in this process."""
+    with mock_aws():
+        yield boto3.client("s3", **ACCOUNT)
+
+
+@pytest.fixture(params=["in memory", "S3"])
+def buckets(request: pytest.FixtureRequest, s3: Any) -> Buckets:
+    """Return two empty buckets that keep versions."""
+    if request.param == "in memory":
+        lake, clock = FakeLake(limits=LIMITS), FakeClock()
+        fake = FakeLanding(clock)
+        there = partial(fake.land_in, "other")
+        return Buckets(fake, lake, lake.put_text, fake.delete, clock.pass_, "other", there)
+    landing, name, other = bucket(s3), bucket(s3), bucket(s3)
+    return Buckets(
+        Landing(s3, landing, other),
+        Lake(s3, name, limits=LIMITS),
+        lambda key, body: s3.put_object(Bucket=name, Key=key, Body=body),
+        lambda key: s3.delete_object(Bucket=landing, Key=key),
+        partial(aged, landing),
+        other,
+        lambda key, body: s3.put_object(Bucket=other, Key=key, Body=body),
+    )

@@ -1,19 +1,16 @@
 """Files copied from another bucket into the landing bucket, in memory and in S3."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from functions.adapters.landing import Landing
 from functions.adapters.s3 import Missing, Overwritten
 from lakegate.errors import Transient
-from tests.contract.aws import ACCOUNT
-from tests.contract.test_storage import bucket
+from tests.contract.buckets import bucket
 from tests.fakes.clock import FakeClock
 from tests.fakes.storage import FakeLanding
 
@@ -25,12 +22,6 @@ class Places:
     landing: Landing | FakeLanding
     other: str
     put: Callable[[str, bytes], object]
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[Any]:
-    with mock_aws():
-        yield boto3.client("s3", **ACCOUNT)
 
 
 @pytest.fixture(params=["in memory", "S3", "S3 without versions"])
