@@ -183,6 +183,8 @@ def _texts(body: bytes, options: Options, names: tuple[str, ...]) -> pa.Table:
     )
     if body.startswith(_MARK):
         body = _MARK + body  # Arrow drops one mark, but this one is of the first cell
+    if not body.endswith(b"\n"):
+        body += b"\n"  # else Arrow takes an empty last cell for a quoted one if that before it is
     reading = pa.csv.ReadOptions(
         use_threads=False, block_size=len(body) + 1, column_names=list(names)
     )

@@ -119,6 +119,19 @@ def test_another_type_is_for_spark(column: pa.Array, type_: str) -> None:
     assert why(column, type_) == f"its column c is not {type_} as Iceberg has it"
 
 
+@pytest.mark.parametrize(
+    ("logical", "converted"), [({4: (12, {})}, 4), ({}, 4), ({4: (12, {})}, 0)]
+)
+def test_an_enum_is_for_spark(logical: thrift.Struct, converted: int) -> None:
+    """An ENUM is text for Spark, and bytes for Arrow, also in a column that the contract lacks."""
+    body = lying_parquet.declared(
+        written(pa.table({"c": [1], "state": [b"new"]})), "state", logical, converted
+    )
+    of_bytes = contract({"c": "bigint", "state": "binary"})
+    added = contract({"c": "bigint"}, extraColumns="add")
+    assert all("state is an ENUM" in reason(body, wanted) for wanted in (of_bytes, added))
+
+
 def test_times_of_96_bits_are_for_spark() -> None:
     """Times in INT96 have more digits than a timestamp."""
     column = pa.array([1], pa.timestamp("us", "UTC"))

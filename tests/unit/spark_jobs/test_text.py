@@ -211,6 +211,14 @@ def test_rows_with_other_cells_than_the_header_are_bad(tmp_path: Path, row: str)
     assert both(tmp_path, f"id,name\n{row}\n{row}".encode(), asked) == ([], [row, row])
 
 
+@pytest.mark.parametrize("end", ["", "\n3\n"], ids=["no line end", "a bad row"])
+def test_the_last_empty_cell_is_null_after_a_quoted_one(tmp_path: Path, end: str) -> None:
+    """An empty cell at the end of all good rows is null, whatever the cell before it is."""
+    body = f'id,name\n"1",\n"2",{end}'
+    good, _ = both(tmp_path, body.encode(), contract("csv", "id", "name"))
+    assert good == [(1, None), (2, None)]
+
+
 @pytest.mark.parametrize(
     "bad",
     [
