@@ -1,6 +1,6 @@
 """Lambda: the schedule. Completes ingestions whose events were lost; redelivers dead letters."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -133,7 +133,8 @@ def _missed(
 
 def _due(adapters: Adapters, before: str) -> Iterator[Ingestion]:
     """Yield ingestions with a step due since `before`, except those that it restored."""
-    begun, queued = [], Queued(adapters, before)
+    begun, startable = dict[str, LandedObject](), _Startable()
+    queued = Queued(adapters, before)
     waiting, not_run = [], 0
     for listed in adapters.ledger.unfinished(queued.at):
         if listed.state in IN_FLIGHT:
@@ -144,27 +145,36 @@ def _due(adapters: Adapters, before: str) -> Iterator[Ingestion]:
         elif listed.saved_at >= before:
             continue
         elif listed.state in NOT_STARTED:
-            begun.append(listed)
+            begun[listed.id] = listed.landed
+            startable.add(listed)
         else:
             yield listed
     count_files("Waiting", waiting)
     tell_budget(adapters, spending(adapters), not_run)
     yield from queued.lost
-    lost = counted(restore(adapters, [each.landed for each in begun], begun))
-    for each in _startable([listed for listed in begun if listed.id not in lost]):
-        if has_room(adapters) or not queueing.awaits_run(each):
+    lost = counted(restore(adapters, begun.values(), begun))
+    for each in startable:
+        if each.id not in lost and (has_room(adapters) or not queueing.awaits_run(each)):
             yield each
 
 
-def _startable(begun: Sequence[Ingestion]) -> Iterator[Ingestion]:
-    """Yield those to start: of held files the first of each table, which starts the others."""
-    held: dict[str, Ingestion] = {}
-    for each in begun:
-        if queueing.is_held(each):
-            held[each.table] = min(each, held.get(each.table, each), key=place)
+class _Startable:
+    """Those to start: of held files only the first of each table, which starts the others."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, Ingestion] = {}
+        self._others: list[Ingestion] = []
+
+    def add(self, begun: Ingestion) -> None:
+        if queueing.is_held(begun):
+            first = self._held.setdefault(begun.table, begun)
+            self._held[begun.table] = min(begun, first, key=place)
         else:
-            yield each
-    yield from held.values()
+            self._others.append(begun)
+
+    def __iter__(self) -> Iterator[Ingestion]:
+        yield from self._others
+        yield from self._held.values()
 
 
 def _take_in(adapters: Adapters, landed: LandedObject) -> None:

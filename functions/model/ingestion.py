@@ -37,6 +37,7 @@ UNNEEDED = (State.PUBLISHED, State.IGNORED)  # their branches can be deleted
 # The reasons of final states without a report, which may still come later.
 WITHOUT_REPORT = ("NO_REPORT", "JOB_CANCELLED", "JOB_FAILED", "JOB_LOST")
 RETRIED = (State.BRANCHED, State.SUBMITTED, State.AUDITED)
+SET_BACK = "set back"  # the step by which it is no longer published
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,11 @@ class Ingestion:
     def turn(self) -> str:
         """Return when main published it, if main lost it since and it is to be published again."""
         return "" if self.ended else self.times.get("published", "")
+
+    @property
+    def was_set_back(self) -> bool:
+        """Return whether main lost it once, and `realign` had it published again."""
+        return SET_BACK in self.times
 
     @property
     def is_retried(self) -> bool:

@@ -252,6 +252,43 @@ def test_ingestions_with_priority_are_waiting(ledger: AnyLedger) -> None:
     assert found[5].change == CHANGE
 
 
+def test_of_what_landed_later_only_what_may_come_first_is_waiting(ledger: AnyLedger) -> None:
+    """Of many held files those before a time are listed; and changes, re-audits, what main lost."""
+    upsert = ContractTerms("a.b", write_mode="upsert")
+    later: dict[int, dict[str, Any]] = {
+        1: {},
+        2: {},
+        3: {"change": CHANGE, "state": State.AUDITED},
+        4: {"reaudit_base": "b" * 64, "state": State.SUBMITTED},
+        5: {"times": {"published": "2026-03-01T12:00:00.000+00:00"}},
+        6: {"parts": (BatchFile("f", "v", "e", 1, "a.b", "c", "v"),), "state": State.AUDITED},
+        7: {},
+    }
+    for number, changes in later.items():
+        made = ingestion(number, **{"terms": upsert, **changes})
+        landed = replace(made.landed, landed_at=at(number))
+        ledger.begin(replace(made, landed=landed))
+    assert sorted(ids(iter(ledger.waiting("a.b", at(1))))) == [1, 3, 4, 5, 6]
+    assert sorted(ids(iter(ledger.waiting("a.b", at(2))))) == [1, 2, 3, 4, 5, 6]
+    assert ids(ledger.waiting_in_order("a.b", at(2))) == [2, 3, 4, 5, 7]
+
+
+def test_a_queue_is_read_in_order_as_far_as_needed(ledger: AnyLedger) -> None:
+    """Files of one moment come in the order of their ids, as everywhere."""
+    for number, second in ((4, 1), (3, 0), (1, 1), (2, 1)):
+        made = ingestion(number, "a.b", state=State.AUDITED)
+        landed = replace(made.landed, landed_at=at(second))
+        ledger.begin(replace(made, landed=landed))
+    assert ids(ledger.waiting_in_order("a.b")) == [3, 1, 2, 4]
+    assert ids(ledger.waiting_in_order("a.b", at(1))) == [1, 2, 4]
+    assert ids(ledger.waiting_in_order("a.c")) == []
+
+
+def at(second: int) -> str:
+    """Return a time of landing."""
+    return f"2026-03-01T12:00:0{second}.000+00:00"
+
+
 def test_a_batch_is_found_by_each_of_its_tables(ledger: AnyLedger) -> None:
     """A batch waits for each of its tables, and has priority in all of them after a retry."""
     parts = tuple(BatchFile("f", "v", "e", 1, table, "c", "v") for table in ("a.b", "a.c"))

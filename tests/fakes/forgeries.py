@@ -6,13 +6,21 @@ file's id in it. No row that it writes may ever come to main.
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 
 from functions.adapters.nessie import MAIN
+from functions.adapters.s3 import Missing
 from functions.model.ingestion import Ingestion, State
 from lakegate.job.jobspec import JobSpec
-from lakegate.job.landing import branch_name, group_branch, report_key, run_name
+from lakegate.job.landing import (
+    branch_name,
+    group_branch,
+    group_reports_key,
+    report_key,
+    run_name,
+)
 from lakegate.job.shared_run import Judged
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import TABLE, Deployment
@@ -36,6 +44,7 @@ class Forgery(Enum):
     ON_A_COMPACTION = "rows come onto the branch of a compaction that is under way"
     NEXT_ATTEMPT = "a branch has the name of the next attempt of a file"
     GROUP = "a report says that two files share a branch"
+    GROUP_ROWS = "the branch of a group has a row that no report counts"
     VERDICT = "a message of the verdict queue names what another run does"
 
 
@@ -104,6 +113,24 @@ def _group(deployment: Deployment, own: Ingestion) -> None:
     deployment.tell_verdict(Judged("forged", (key,)))
 
 
+def _group_rows(deployment: Deployment, own: Ingestion) -> None:
+    """Write on the branch of a group, and have its reports say that this was audited."""
+    key = report_key(own.table or TABLE, own.id, own.attempt)
+    try:
+        report = deployment.lake.report(key)
+    except Missing:
+        return
+    if not (report.group and own.awaits_shared_run):
+        return
+    at = _write(deployment, report.branch, _ROW)
+    for id_ in report.group:
+        key = report_key(report.table, id_, report.attempt)
+        with suppress(Missing):
+            forged = replace(deployment.lake.report(key), audited_hash=at)
+            deployment.lake.put_text(key, forged.to_json().encode())
+    deployment.lake.lose(group_reports_key(report.table, report.branch))
+
+
 def _verdict(deployment: Deployment, own: Ingestion) -> None:
     """Name the report of an attempt that has none yet, and the attempt as one that died."""
     key = report_key(own.table or TABLE, own.id, own.attempt)
@@ -127,5 +154,6 @@ _FORGED: dict[Forgery, Callable[[Deployment, Ingestion], None]] = {
     Forgery.ON_A_COMPACTION: _on_a_compaction,
     Forgery.NEXT_ATTEMPT: _next_attempt,
     Forgery.GROUP: _group,
+    Forgery.GROUP_ROWS: _group_rows,
     Forgery.VERDICT: _verdict,
 }

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from operator import attrgetter
 
 from functions.adapters.ledger.groups import is_large
@@ -12,7 +13,7 @@ from functions.adapters.ledger.ledger import fit_together
 from functions.adapters.ledger.notes import Moved
 from functions.adapters.ledger.reads import UnknownIngestion
 from functions.model import queueing, steps
-from functions.model.ingestion import Ingestion, State
+from functions.model.ingestion import Ingestion, State, landing
 from functions.model.ingestion_summary import IngestionSummary
 from functions.model.intent import Intent, SharedIntent
 from functions.model.notes.brought import Brought
@@ -36,7 +37,7 @@ class FakeLedger(FakeCharges):
     `behind` gives, by id, the number of an ingestion's last writes that the indexes do not show
     yet; `newest` is the ingestion of the last write. `between` is called between two writes of one
     call, where others may write, and the process may die. `replaced` are the branches that were
-    intents before a rebase.
+    intents before a rebase. `listed` counts what was read of tables' queues.
     """
 
     def __init__(self, now: Callable[[], str]) -> None:
@@ -48,6 +49,7 @@ class FakeLedger(FakeCharges):
         self.newest = ""
         self.between: Callable[[], None] = lambda: None
         self.replaced: set[str] = set()
+        self.listed = 0
         self._search: Search | None = None
         self._freshness = Freshness()
         self._claims: dict[str, tuple[str, str]] = {}
@@ -146,14 +148,24 @@ class FakeLedger(FakeCharges):
         found = [brief for brief in map(IngestionSummary.of, self._index()) if brief.is_open]
         yield from sorted(found, key=lambda b: b.landed_at)
 
-    def waiting(self, table: str) -> list[Ingestion]:
+    def waiting(self, table: str, until: str = "") -> list[Ingestion]:
         """See Ledger.waiting."""
         found = [i for i in self._index() if queueing.is_waiting(i) and table in i.tables]
-        return sorted(found, key=lambda i: i.landed.landed_at)
+        kept = [i for i in found if i.landed.landed_at <= (until or "9") or _is_put_first(i)]
+        self.listed += len(kept)
+        return sorted(kept, key=_LANDED_AT)
+
+    def waiting_in_order(self, table: str, since: str = "") -> Iterator[Ingestion]:
+        """See Ledger.waiting_in_order."""
+        found = [i for i in self._index() if queueing.is_waiting(i) and i.table == table]
+        for each in sorted(found, key=landing):
+            if each.landed.landed_at >= since and not each.parts:
+                self.listed += 1
+                yield each
 
     def first_waiting(self, table: str, most: int) -> list[Ingestion]:
         """See Ledger.first_waiting."""
-        return [each for each in self.waiting(table) if not each.parts][:most]
+        return list(islice(self.waiting_in_order(table), most))
 
     def same_content(self, ingestion: Ingestion) -> Iterator[Ingestion]:
         """See Ledger.same_content."""
@@ -322,3 +334,7 @@ def _content(landed: LandedObject) -> tuple[str, int]:
 
 def _place(landed: LandedObject) -> tuple[str, str]:
     return landed.bucket, landed.key
+
+
+def _is_put_first(waiting: Ingestion) -> bool:
+    return bool(waiting.parts or waiting.change or waiting.reaudit_base or waiting.turn)

@@ -20,6 +20,7 @@ from tests.fakes.events import (
     Strike,
     Time,
 )
+from tests.fakes.forgeries import Forge, Forgery
 from tests.fakes.stage import File, Kind, Story
 from tests.fakes.upkeep_events import CleanUp, Compact
 
@@ -127,6 +128,7 @@ FAILED: Story = (
 )
 SHARED: Story = (Share(), *map(Land, ORDERS), Deliver(), Deliver(), Deliver())
 A_SHARED_GROUP: Story = (*A_TABLE, *SHARED, RunJob())
+A_GROUP_WITH_A_FORGED_ROW: Story = (*A_SHARED_GROUP, Forge(Forgery.GROUP_ROWS))
 A_BROKEN_SHARED_RUN: Story = (*A_TABLE, *SHARED, SharedRunDies(4), Time.COURSE)
 # Together, these make every call of the service.
 A_DAY: Story = (

@@ -93,10 +93,21 @@ def left_behind(deployment: Deployment) -> list[str]:
     if deployment.journal.has_struck:  # a process may have died before it deleted it
         forgotten = forgotten | deployment.ledger.replaced | unknown_groups(deployment)
     there = [name for name in there if "/group-" not in name or not (has_lost or name in forgotten)]
+    # And the evidence that a group's branch was for one of its files, until that was replayed.
+    evidence = _evidence_of_groups(deployment)
+    there = [name for name in there if name not in evidence]
     # What a process that died leaves of a compaction, `expire` deletes the next day.
     died = tuple(f"/{id_[-12:]}-" for id_ in deployment.jobs.compactions())
     there = [name for name in there if not any(part in name for part in died)]
     return [name for name in there if name not in kept | deployment.others.forged]
+
+
+def _evidence_of_groups(deployment: Deployment) -> set[str]:
+    """Return the branches of groups with which one of their files ended."""
+    ledger = deployment.ledger
+    known = [then for each in ledger.all() for then in ledger.history(each.id)]
+    failed = (then for then in known if then.state in ALERTED and not then.group)
+    return {then.branch for then in failed if "/group-" in then.branch}
 
 
 def unknown_groups(deployment: Deployment) -> set[str]:

@@ -36,6 +36,7 @@ from tests.fakes.machine import tell
 from tests.fakes.openings import (
     A_BROKEN_SHARED_RUN,
     A_CHANGE,
+    A_GROUP_WITH_A_FORGED_ROW,
     A_LATE_DECISION,
     A_LATE_EVENT,
     A_LATE_FILE_AND_A_GROUP,
@@ -135,6 +136,7 @@ OPENINGS = (
     A_LATE_DECISION,
     SHARED,
     A_SHARED_GROUP,
+    A_GROUP_WITH_A_FORGED_ROW,
     A_BROKEN_SHARED_RUN,
     A_QUEUED_FILE_AND_A_KEY,
     TURNS,

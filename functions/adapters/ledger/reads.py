@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
-from itertools import chain, islice
+from itertools import chain, groupby, islice
 from typing import Any
 
 from boto3.dynamodb.conditions import Attr, Key
@@ -14,12 +14,16 @@ from functions.adapters.ledger.intents import group_item, intent_id, shared_inte
 from functions.adapters.ledger.items import BATCHES, SILENT, from_item, require_known
 from functions.adapters.ledger.notes import UNAVAILABLE
 from functions.model import queueing, steps
-from functions.model.ingestion import ALERTED, IN_FLIGHT, Ingestion, State
+from functions.model.ingestion import ALERTED, IN_FLIGHT, Ingestion, State, landing
 from functions.model.ingestion_summary import IngestionSummary
 from lakegate.errors import LakegateError
 from lakegate.job.landing import LandedObject
 
 _BATCH = 100  # the most keys of one BatchGetItem request
+# In the queue of a table, what may come before others that landed earlier.
+_PUT_FIRST = (
+    Attr("change").exists() | Attr("reaudit_base").exists() | Attr("times").contains('"published"')
+)
 
 
 class UnknownIngestion(LakegateError):
@@ -142,13 +146,25 @@ class Reads(Charges):
         open_ = (IngestionSummary.from_json(item["brief"]) for item in items)
         yield from sorted(open_, key=lambda each: each.landed_at)
 
-    def waiting(self, table: str) -> list[Ingestion]:
+    def waiting(self, table: str, until: str = "") -> list[Ingestion]:
         """Return the audited ingestions of a table, and those with priority, in no order.
 
-        Batches with a file of the table are included. The index may lag behind.
+        Batches with a file of the table are included. With `until` (ISO 8601) these are, of the
+        files that landed later, only those that may come first all the same: many may be held.
+        The index may lag behind.
         """
-        found = (*self._queue(table), *self._queue(BATCHES))
+        found = (*self._queue_until(table, until), *self._queue(BATCHES))
         return [each for each in found if queueing.is_waiting(each) and table in each.tables]
+
+    def waiting_in_order(self, table: str, since: str = "") -> Iterator[Ingestion]:
+        """Yield those in a table's queue, in their order of landing, as far as they are asked for.
+
+        With `since` these are the ones that landed then or later. Batches are not among them. The
+        index may lag behind.
+        """
+        found = self._queue(table, Key("landed_at").gte(since) if since else None)
+        for _, same in groupby(found, key=lambda each: each.landed.landed_at):
+            yield from filter(queueing.is_waiting, sorted(same, key=landing))
 
     def first_waiting(self, table: str, most: int) -> list[Ingestion]:
         """Return at most so many of those in a table's queue, the earliest landing first.
@@ -208,9 +224,17 @@ class Reads(Charges):
             self._table.query, IndexName="unrecorded", KeyConditionExpression=condition
         )
 
-    def _queue(self, queue: str) -> Iterator[Ingestion]:
+    def _queue_until(self, table: str, until: str) -> Iterator[Ingestion]:
+        if not until:
+            return self._queue(table)
+        at = Key("landed_at")
+        later = self._queue(table, at.gt(until), FilterExpression=_PUT_FIRST)
+        return chain(self._queue(table, at.lte(until)), later)
+
+    def _queue(self, queue: str, landed: Any = None, **which: Any) -> Iterator[Ingestion]:
         condition = Key("queue").eq(queue)
-        return self._pages(self._table.query, IndexName="waiting", KeyConditionExpression=condition)
+        which["KeyConditionExpression"] = condition & landed if landed else condition
+        return self._pages(self._table.query, IndexName="waiting", **which)
 
     def _ingestions(self, items: Iterable[dict[str, Any]]) -> list[Ingestion]:
         """Return the ingestions of stored items, with the intents that groups have by now.

@@ -1,20 +1,15 @@
-"""Change an ingestion as realign decided.
-
-"set back" is the step by which it is no longer published.
-"""
+"""Change an ingestion as realign decided."""
 
 from dataclasses import replace
 
 from functions.model.audit_outcome import AuditOutcome
 from functions.model.commits import Commit
-from functions.model.ingestion import Ingestion, State
+from functions.model.ingestion import SET_BACK, Ingestion, State
 from functions.model.merge_commit import Published
 from functions.operations.decisions.failed import next_attempt
 from functions.operations.decisions.withdrawal import WITHDRAWN, without_rows
 from functions.operations.recovery.realign_plan import Decision, Kind
 from lakegate.audit.report import Reason
-
-_STEP = "set back"
 
 
 def carried_out(decision: Decision, at: str, head: str, *, pinned: bool) -> Ingestion:
@@ -27,19 +22,19 @@ def carried_out(decision: Decision, at: str, head: str, *, pinned: bool) -> Inge
     if Kind.PUBLISH_AGAIN in kinds or Kind.RUN_AGAIN in kinds:
         return _again(now, at, head, pinned=pinned)
     if Kind.LOST in kinds:
-        ended = without_rows(now, head).step(_STEP, at, announced=False)
+        ended = without_rows(now, head).step(SET_BACK, at, announced=False)
         reason = Reason(WITHDRAWN, decision.why)
         return ended.step(State.ERRORED.value, at, state=State.ERRORED, reason=reason)
     if Kind.ADOPT in kinds and decision.commit:
         now = _adopted(now, at, *decision.commit)
     if Kind.REOPEN in kinds:
-        now = now.step(_STEP, at, superseded_by="", alerted=False)
+        now = now.step(SET_BACK, at, superseded_by="", alerted=False)
     return now.but(recorded=0) if Kind.RECORD_AGAIN in kinds else now
 
 
 def _again(now: Ingestion, at: str, head: str, *, pinned: bool) -> Ingestion:
     """Return it at the start of another attempt, with the decisions that were made on it."""
-    return next_attempt(now.step(_STEP, at)).but(
+    return next_attempt(now.step(SET_BACK, at)).but(
         base_hash=head,
         merge_hash="",
         reason=now.reason if now.decisions.approval else None,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache, partial
 from itertools import islice, takewhile
+from typing import NamedTuple
 
 from functions.adapters.all import Adapters
 from functions.adapters.emr import UnknownRun
@@ -72,26 +73,43 @@ def rebuild(adapters: Adapters, *, dry_run: bool = False) -> Iterator[Ingestion]
 
 
 def restore(
-    adapters: Adapters, landed: Collection[LandedObject], begun: Iterable[Ingestion] = ()
+    adapters: Adapters, landed: Collection[LandedObject], begun: Iterable[str] = ()
 ) -> Iterator[Ingestion]:
     """Restore the lost ingestions of some landed objects.
 
-    `begun` are those that the ledger has without a started job.
+    `begun` are the ids of those that the ledger has without a started job.
     """
     if not landed:
         return
     first = min(datetime.fromisoformat(each.landed_at) for each in landed)
     search = _Search(
-        begun=[ingestion.id for ingestion in begun],
+        begun=list(begun),
         since=times.text(first - _SKEW),
         wanted={ingestion_id(each) for each in landed},
     )
     yield from _restored(adapters, search, landed)
 
 
-def _begun(adapters: Adapters, ids: Sequence[str]) -> dict[str, Ingestion]:
+class _Begun(NamedTuple):
+    """What is compared of an ingestion without a started job, of which there may be many."""
+
+    landed: LandedObject
+    attempt: int
+    base_hash: str
+    branch: str
+    revision: int
+    tries_from: int
+
+
+def _begun(adapters: Adapters, ids: Sequence[str]) -> dict[str, _Begun]:
     """Return those whose job has not started: the index that listed them lags behind."""
-    return {i.id: i for i in adapters.ledger.together(ids) if i.state in NOT_STARTED}
+    some = (ids[at : at + _CHUNK] for at in range(0, len(ids), _CHUNK))
+    now = (each for chunk in some for each in adapters.ledger.together(chunk))
+    return {
+        i.id: _Begun(i.landed, i.attempt, i.base_hash, i.branch, i.revision, i.tries_from)
+        for i in now
+        if i.state in NOT_STARTED
+    }
 
 
 def _restored(
@@ -134,7 +152,7 @@ def _same(ingestion: Ingestion) -> Iterator[Ingestion]:
 def _added(
     adapters: Adapters,
     contracts: Callable[[], Mapping[str, StoredContract]],
-    begun: Mapping[str, Ingestion],
+    begun: Mapping[str, _Begun],
     ingestion: Ingestion,
 ) -> Iterator[Ingestion]:
     """Add it, or yield nothing if another process added or changed it meanwhile."""
@@ -151,7 +169,7 @@ def _added(
         yield added
 
 
-def _was_begun_again(adapters: Adapters, begun: Ingestion, trace: Trace) -> bool:
+def _was_begun_again(adapters: Adapters, begun: _Begun, trace: Trace) -> bool:
     """Return whether it was begun again: its attempt has work that it did not start."""
     if max({*trace.runs, *trace.reports}, default=0) < begun.attempt:
         return False
@@ -164,7 +182,7 @@ def _was_begun_again(adapters: Adapters, begun: Ingestion, trace: Trace) -> bool
 def _published(
     adapters: Adapters,
     search: _Search,
-    begun: Mapping[str, Ingestion],
+    begun: Mapping[str, _Begun],
     lost: Mapping[str, Trace],
     until: str = "",
 ) -> Iterator[Ingestion]:

@@ -19,8 +19,10 @@ from functions.notifications.alert_text import upkeep_in_doubt
 from functions.operations.compaction.compact import Need, needs, refresh_consumers
 from functions.operations.upkeep import dead_files
 from functions.operations.upkeep.dead_files import Accepted, DeadFiles
+from functions.operations.upkeep.ledger_claims import SKEW
 from functions.operations.upkeep.recognition import InDoubt
 from functions.telemetry import logger
+from lakegate import times
 
 
 class _News(NamedTuple):
@@ -40,7 +42,8 @@ def upkeep(adapters: Adapters, accepted: Accepted = dead_files.NOTHING) -> DeadF
         dead = dead_files.delete(adapters, accepted)
     before = adapters.ledger.upkeep()
     at = before.look.at
-    news = _news(adapters, before.at if "" < before.at < at else before.kept_since)
+    last_run = before.at if "" < before.at < at else before.kept_since
+    news = _news(adapters, times.earlier(last_run, SKEW) if last_run else "")
     for name in sorted(news.changed):
         refresh_consumers(adapters, name)
     young, metadata = dead.young_by_table(), dead.metadata_left()
@@ -83,7 +86,7 @@ def _noted(need: Need, metadata: int, young: int, compacted_at: str) -> TableUpk
 
 
 def _news(adapters: Adapters, since: str) -> _News:
-    """Read main's log back to a time."""
+    """Read main's log back to a time by Nessie's clock."""
     compacted: dict[str, str] = {}
     changed = frozenset[str]()
     for commit, names in adapters.catalog.history():

@@ -32,9 +32,10 @@ def is_held(ingestion: Ingestion, first: Ingestion) -> bool:
     """Return whether it waits until a person approves that it brings what `first` brought.
 
     Who approved that need not do so again where another reason kept it from main since, or where
-    main lost it.
+    main lost both.
     """
-    was_asked = ingestion.turn or ingestion.audit.duplicate_of == first.id
+    lost_both = ingestion.turn and first.was_set_back
+    was_asked = lost_both or ingestion.audit.duplicate_of == first.id
     knew = ingestion.decisions.approval and was_asked
     return _may_hold(ingestion) and not (knew or ingestion.is_approved_despite(LIKELY_DUPLICATE))
 

@@ -13,6 +13,8 @@ An intent is replaced only once main is known to refuse its branch for ever, so 
 successor only one can be published. docs/adr/0008-publishing-together.md has the whole argument.
 """
 
+from dataclasses import replace
+
 from functions.adapters.all import Adapters
 from functions.adapters.iceberg.errors import CannotRebase, MetadataGone
 from functions.adapters.nessie import MAIN, MergeConflict, SetBack, UnknownBranch
@@ -92,9 +94,9 @@ def _merged(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
         if not may_merge:
             return ingestion
         unit = unit_of(adapters, ingestion)
-        if not keeps_order(adapters, unit.members):
-            logger.warning("the job must run again", extra={"why": "its files are out of order"})
-            return run_unpublished_again(adapters, unit.members)
+        if why := _why_again(adapters, unit):
+            logger.warning("the job must run again", extra={"why": why})
+            return run_unpublished_again(adapters, unit.leaving)
         if changed := outdated(adapters, unit.members):
             return _by_contract_in_force(adapters, unit, changed)
         try:
@@ -102,17 +104,24 @@ def _merged(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
         except MergeConflict:
             refused = True
             ingestion = _next_intent(adapters, unit, elsewhere)
-        except (NotOnMain, SetBack) as why:
-            logger.warning("the job must run again", extra={"why": why.message})
+        except (NotOnMain, SetBack) as error:
+            logger.warning("the job must run again", extra={"why": error.message})
             return run_all_again(adapters, unit.members)
-        except (_Unaudited, CannotRebase) as why:
-            return _end_first(adapters, unit, why)
+        except (_Unaudited, CannotRebase) as error:
+            return _end_first(adapters, unit, error)
     tables = " or ".join(ingestion.tables)
     message = (
         f"{tables} changed on main {_MOST_TRIES} times while {ingestion.id} waited; "
         "it will be tried again"
     )
     raise Transient("TABLE_BUSY", message)
+
+
+def _why_again(adapters: Adapters, unit: Unit) -> str:
+    """Return why the jobs of a unit run again instead of its merge, "" if they need not."""
+    if unit.is_evidence:  # a process died after it had ended the first
+        return "its branch is evidence of what another file ended for"
+    return "" if keeps_order(adapters, unit.members) else "its files are out of order"
 
 
 def _by_contract_in_force(adapters: Adapters, unit: Unit, changed: str) -> Ingestion:
@@ -162,10 +171,11 @@ def _end_first(adapters: Adapters, unit: Unit, why: LakegateError) -> Ingestion:
     Nobody merges that branch: each process finds the same rows at its hash. It is the first's
     alone from then on, so that the others do not delete it.
     """
-    first, *others = (member.but(group=()) for member in unit.members)
+    first, *others = replace(unit, is_evidence=True).leaving
+    first = first.but(branch=unit.intent.branch)
     ended = end(adapters, first, State.ERRORED, Reason(why.code, why.message))
     if others:
-        run_all_again(adapters, [other.but(branch="") for other in others])
+        run_all_again(adapters, others)
     return ended
 
 

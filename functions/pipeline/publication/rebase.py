@@ -14,7 +14,7 @@ from functions.adapters.ledger.ledger import Room
 from functions.adapters.ledger.notes import Moved
 from functions.model import merge_commit
 from functions.model.commits import Commit
-from functions.model.ingestion import Ingestion, State
+from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.model.intent import Intent
 from functions.pipeline.publication.fresh_branch import FreshBranch, on_fresh_branch
 from functions.pipeline.start.batches import register_again
@@ -24,24 +24,36 @@ from lakegate.job.landing import fresh_branch
 
 @dataclass(frozen=True)
 class Unit:
-    """One intent, and the ingestions whose rows it holds."""
+    """One intent, and the ingestions whose rows it holds.
+
+    Its branch `is_evidence` where one of them ended alone, as it holds other rows than reported.
+    """
 
     intent: Intent
     members: Sequence[Ingestion]
+    is_evidence: bool = False
 
     @property
     def complete(self) -> bool:
         """Return whether these are all: the ledger may lack some, or an index may lag behind."""
         return len(self.members) == max(1, len(self.members[0].group))
 
+    @property
+    def leaving(self) -> Sequence[Ingestion]:
+        """Return the members as they run again: each deletes the branch that it names."""
+        if not self.is_evidence:
+            return self.members
+        return [member.but(group=(), branch="") for member in self.members]
+
 
 def unit_of(adapters: Adapters, ingestion: Ingestion) -> Unit:
     """Return the ingestion's intent with all its members, itself the first."""
     if not ingestion.group:
         return Unit(ingestion.intent, [ingestion])
-    members = adapters.ledger.together(ingestion.group)
-    same = [m for m in members if m.intent == ingestion.intent and m.state is State.AUDITED]
-    return Unit(ingestion.intent, [ingestion, *(m for m in same if m.id != ingestion.id)])
+    found = [m for m in adapters.ledger.together(ingestion.group) if m.intent == ingestion.intent]
+    others = [m for m in found if m.state is State.AUDITED and m.id != ingestion.id]
+    is_evidence = any(m.state in ALERTED and not m.group for m in found)
+    return Unit(ingestion.intent, [ingestion, *others], is_evidence)
 
 
 def rebase(adapters: Adapters, refused: Unit, elsewhere: set[str]) -> Ingestion:

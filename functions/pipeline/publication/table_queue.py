@@ -14,14 +14,17 @@ because an index lagged behind, breaks nothing.
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
+from itertools import islice
 
 from functions.adapters.all import Adapters
 from functions.model import queueing
 from functions.model.ingestion import Ingestion, State, landing
 from functions.pipeline.start.landing_order import (
+    NEVER,
     comes_after,
     comes_between,
     is_overtaken,
+    members_of,
     next_in_order,
     place,
 )
@@ -33,7 +36,8 @@ _MOST = 100  # that the ledger reads at once
 def must_wait(adapters: Adapters, ingestion: Ingestion) -> bool:
     """Return whether another ingestion has to be published first."""
     since = _patience(adapters)
-    listed = [each for table in ingestion.tables for each in adapters.ledger.waiting(table)]
+    until = max(each.landed.landed_at for each in members_of(adapters, ingestion))
+    listed = [i for table in ingestion.tables for i in adapters.ledger.waiting(table, until)]
     if _waits_for_its_turn(adapters, ingestion, listed):
         return True
     if comes_after(adapters, ingestion, listed, since):
@@ -90,7 +94,10 @@ def queued(
     adapters: Adapters, table: str, belongs: Callable[[Ingestion], bool] = queueing.is_queued
 ) -> list[Ingestion]:
     """Return the first hundred ingestions in the table's queue, in their order."""
-    return _as_saved(adapters, adapters.ledger.waiting(table), belongs)
+    put_first = adapters.ledger.waiting(table, NEVER)
+    in_order = filter(belongs, adapters.ledger.waiting_in_order(table))
+    first = {each.id: each for each in (*put_first, *islice(in_order, _MOST))}
+    return _as_saved(adapters, list(first.values()), belongs)
 
 
 def _as_saved(

@@ -13,6 +13,7 @@ the branch was created. docs/adr/0046-write-modes.md has the whole argument.
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from itertools import chain, islice
 
 from functions.adapters.all import Adapters
 from functions.model import queueing
@@ -26,6 +27,7 @@ from lakegate.audit.report import Reason
 OUT_OF_ORDER = "OUT_OF_ORDER"
 Place = tuple[str, str]
 FIRST = ("", "")  # before every file
+NEVER = "0"  # before every time
 _MOST = 100  # that the ledger reads at once
 _FEW = 5  # of a queue that are read first
 _SKEW = timedelta(minutes=1)  # more than the clocks of S3 and Nessie differ by
@@ -36,9 +38,10 @@ def must_be_held(adapters: Adapters, ingestion: Ingestion) -> bool:
     if not (queueing.is_held(ingestion) or (ingestion.takes_turns and ingestion.awaits_shared_run)):
         return False  # one that is queued comes again with the first of its turn only
     # Mostly one of the first is in flight, and then the others need not be read: there may be many.
-    first = adapters.ledger.first_waiting(ingestion.table, _FEW)
+    table, until = ingestion.table, ingestion.landed.landed_at
+    first = adapters.ledger.first_waiting(table, _FEW)
     is_held = comes_after(adapters, ingestion, first) or comes_after(
-        adapters, ingestion, adapters.ledger.waiting(ingestion.table)
+        adapters, ingestion, adapters.ledger.waiting(table, until)
     )
     if is_held:
         logger.info("held: an earlier file of its table is in flight")
@@ -54,10 +57,15 @@ def comes_after(
     """
     if not ingestion.takes_turns:
         return False
-    group = adapters.ledger.together(ingestion.group) if ingestion.group else []
-    start = min(map(place, [ingestion, *group]))  # its files are published together
+    start = min(map(place, members_of(adapters, ingestion)))
     first = (each for each in listed if place(each) < start)
     return any(_is_waited_for(each, [ingestion], since) for each in _in_flight(adapters, first))
+
+
+def members_of(adapters: Adapters, ingestion: Ingestion) -> list[Ingestion]:
+    """Return the ingestion, and those of its group: they are published together."""
+    group = adapters.ledger.together(ingestion.group) if ingestion.group else []
+    return [ingestion, *group]
 
 
 def comes_between(adapters: Adapters, members: Sequence[Ingestion], since: str) -> bool:
@@ -67,7 +75,8 @@ def comes_between(adapters: Adapters, members: Sequence[Ingestion], since: str) 
     not changed since then.
     """
     first, *_, last = sorted(map(place, members))
-    listed = adapters.ledger.waiting(members[0].table)
+    until = max(each.landed.landed_at for each in members)
+    listed = adapters.ledger.waiting(members[0].table, until)
     between = [each for each in listed if first < place(each) < last]
     return any(_is_waited_for(each, members, since) for each in _in_flight(adapters, between))
 
@@ -84,9 +93,12 @@ def is_overtaken(adapters: Adapters, members: Sequence[Ingestion]) -> bool:
 
 
 def from_here(adapters: Adapters, first: Ingestion) -> Iterator[Ingestion]:
-    """Yield the files in flight that come after one of their table, in order, as last saved."""
-    waiting = sorted(adapters.ledger.waiting(first.table), key=place)
-    yield from _in_flight(adapters, [each for each in waiting if place(each) > place(first)])
+    """Yield the files in flight that come after one of their table, in order, as last saved.
+
+    Main has not lost that one: what it lost comes first.
+    """
+    waiting = adapters.ledger.waiting_in_order(first.table, first.landed.landed_at)
+    yield from _in_flight(adapters, (each for each in waiting if place(each) > place(first)))
 
 
 def newest_on_main(adapters: Adapters, ingestion: Ingestion) -> Place:
@@ -101,16 +113,18 @@ def newest_on_main(adapters: Adapters, ingestion: Ingestion) -> Place:
 
 def next_in_order(adapters: Adapters, done: Ingestion, tried: Collection[str]) -> Ingestion | None:
     """Return the file of the table that is to be published after `done`, if any."""
-    waiting = sorted(adapters.ledger.waiting(done.table), key=place)
+    lost = [each for each in adapters.ledger.waiting(done.table, NEVER) if each.turn]
+    others = (each for each in adapters.ledger.waiting_in_order(done.table) if not each.turn)
+    waiting = chain(sorted(lost, key=place), others)
     following = (each for each in _in_flight(adapters, waiting) if each.id not in tried)
     return next(following, None)
 
 
 def _in_flight(adapters: Adapters, listed: Iterable[Ingestion]) -> Iterator[Ingestion]:
     """Yield those that are in flight, as last saved: the index that listed them lags behind."""
-    ids = [each.id for each in listed]
-    for at in range(0, len(ids), _MOST):
-        for each in adapters.ledger.together(ids[at : at + _MOST]):
+    ids = (each.id for each in listed)
+    while some := list(islice(ids, _MOST)):
+        for each in adapters.ledger.together(some):
             if each.takes_turns and not each.ended:
                 yield each
 

@@ -42,7 +42,7 @@ from functions.pipeline.verdict.complete import (
 from functions.pipeline.verdict.decision import Publish, decide, with_findings
 from functions.telemetry import logger
 from lakegate.audit.report import AuditReport, Verdict
-from lakegate.errors import LakegateError
+from lakegate.errors import LakegateError, Permanent
 from lakegate.job.landing import (
     branch_name,
     is_group_branch,
@@ -91,11 +91,18 @@ def _resume(adapters: Adapters, ingestion: Ingestion) -> None:
 
 def resume_waiting(adapters: Adapters, waiting: Ingestion) -> Ingestion:
     """Record the verdict of a file whose message was lost, or queue the file again."""
-    if report_of(adapters, waiting):
+    if _has_report(adapters, waiting):
         conclude_judged(adapters, Judged("", (waiting.report_key,)))
     else:
         submit(adapters, waiting)
     return adapters.ledger.get(waiting.id)
+
+
+def _has_report(adapters: Adapters, waiting: Ingestion) -> bool:
+    try:
+        return report_of(adapters, waiting) is not None
+    except Permanent:
+        return True  # which nobody can read: that is the verdict
 
 
 def record_judged(adapters: Adapters, message: Judged) -> list[Ingestion]:

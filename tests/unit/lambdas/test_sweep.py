@@ -1,13 +1,15 @@
 """The sweep completes what lost events left, and one failure stops nothing else."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
+from weakref import ref
 
 import pytest
 
 from functions.adapters.emr import RunState
 from functions.adapters.sqs import QueuedAlert
-from functions.model.ingestion import State
+from functions.model.ingestion import Ingestion, State
 from functions.model.messages.alert import Alert
 from functions.pipeline.start.intake import take_in
 from functions.sweep import sweep
@@ -286,6 +288,44 @@ def test_people_hear_once_of_a_file_that_waits_for_main_for_hours(deployment: Sc
     assert "a bug" in str(notice.blocks)
     deployment.journal.repair("catalog.merge")
     assert deployment.end_of(landed).state is State.PUBLISHED
+
+
+class Weighed:
+    """The ledger, which counts the ingestions that its readers hold at once."""
+
+    def __init__(self, ledger: Any) -> None:
+        self._ledger = ledger
+        self._given: dict[int, ref[Ingestion]] = {}
+        self.most = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ledger, name)
+
+    def unfinished(self, before: str) -> Iterator[Ingestion]:
+        return map(self._copy, self._ledger.unfinished(before))
+
+    def together(self, ids: list[str]) -> list[Ingestion]:
+        return [self._copy(each) for each in self._ledger.together(ids)]
+
+    def _copy(self, ingestion: Ingestion) -> Ingestion:
+        copied = ingestion.but()
+        number = id(copied)
+        self._given[number] = ref(copied, lambda _: self._given.pop(number))
+        self.most = max(self.most, len(self._given))
+        return copied
+
+
+def test_held_files_are_not_all_in_memory_at_once() -> None:
+    """However many files of a table are held, a sweep has the room for them."""
+    deployment = Scenario()
+    deployment.replace_rows("upsert")
+    for number in range(700):
+        deployment.land(f"shop/orders/{number:04}.parquet")
+    deployment.deliver()
+    deployment.clock.pass_(deployment.settings.grace_seconds + 1)
+    ledger: Any = Weighed(deployment.adapters.ledger)
+    sweep(replace(deployment.adapters, ledger=ledger))
+    assert 100 < ledger.most <= 600
 
 
 def test_runs_are_started_before_what_may_take_long() -> None:

@@ -14,6 +14,7 @@ from functions.operations.recovery.realign import Realigned, realign
 from functions.operations.recovery.realign_plan import Kind
 from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.pipeline.start.intake import retract
+from functions.pipeline.start.submit import submit
 from lakegate.errors import LakegateError, Permanent
 from lakegate.job.upkeep import UPKEEP
 from tests.fakes.amounts import RUNS, SEED, some
@@ -387,6 +388,25 @@ def test_an_approval_holds_again(deployment: Scenario) -> None:
         State.PUBLISHED,
         "Ann",
     )
+
+
+def test_an_approval_says_nothing_of_bytes_that_come_meanwhile(deployment: Scenario) -> None:
+    """Where a file brings the bytes of a lost one before that is published again, one is held."""
+    deployment.ask(onDuplicate="hold")
+    deployment.ended(FIRST)
+    backup = Backup.of(deployment)
+    early = deployment.land_unannounced(KEY, b"the same")
+    lost = deployment.run(OTHER, b"the same", rejected)
+    deployment.deliver()
+    deployment.publish_anyway(lost)
+    backup.restore(deployment)
+    assert realigned(deployment) == [Kind.PUBLISH_AGAIN]
+    submit(deployment.adapters, deployment.ingestion(lost))
+    deployment.send_upload(early)
+    deployment.deliver()
+    deployment.run_jobs()
+    deployment.settle()
+    assert sorted(map(deployment.end, (early, lost))) == ["published", "rejected LIKELY_DUPLICATE"]
 
 
 def test_an_approval_of_known_bytes_holds_again(deployment: Scenario) -> None:

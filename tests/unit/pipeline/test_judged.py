@@ -106,14 +106,22 @@ def test_a_dropped_branch_that_main_took_is_not_doubled(deployment: Scenario, al
     assert [main.count(f"{each.landed.uri}@{each.landed.version}") for each in before] == [1, 1]
 
 
-def test_a_group_with_other_rows_keeps_its_branch_as_evidence(deployment: Scenario) -> None:
-    """One member names the branch that holds other rows than reported; the others run again."""
+@pytest.mark.parametrize("dies_after", [0, 1, 2])
+def test_a_group_with_other_rows_keeps_its_branch_as_evidence(
+    deployment: Scenario, dies_after: int
+) -> None:
+    """One member names the branch that holds other rows than reported; the others run again.
+
+    So it is where the process dies after some of them are saved.
+    """
     landed = judged(deployment, 3)
     (branch,) = deployment.catalog.branches("ingest/")
     deployment.others.write_on_branch(branch, TABLE)
     written = deployment.catalog.head(branch)
     for each in landed:
         edit(deployment, each, lambda report: replace(report, audited_hash=written))
+    if dies_after:
+        deployment.journal.strike_later("ledger.save", Fault(die, "after"), dies_after - 1)
     deployment.settle()
     strange, *others = sorted(map(deployment.ingestion, landed), key=lambda each: each.attempt)
     assert deployment.end(strange) == "errored UNAUDITED_ROWS"

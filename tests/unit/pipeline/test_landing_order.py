@@ -44,6 +44,24 @@ def late(deployment: Scenario) -> LandedObject:
     return early
 
 
+def read_of_the_queue(files: int) -> int:
+    """Return how much is read of a table's queue as one file ends, and the next is started."""
+    deployment = Scenario()
+    deployment.replace_rows("upsert")
+    known = landed(deployment, *(f"{number:03}" for number in range(files)))
+    deployment.deliver()
+    deployment.run_jobs()
+    deployment.ledger.listed = 0
+    deployment.deliver()
+    assert deployment.states(*known[:2]) == [State.PUBLISHED, State.SUBMITTED]
+    return deployment.ledger.listed
+
+
+def test_a_step_reads_no_more_where_many_files_are_held() -> None:
+    """However many files wait behind it, a file is published, and the next one started."""
+    assert read_of_the_queue(120) == read_of_the_queue(150) <= 120
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("shared", [0, 1])
 def test_files_come_one_by_one(deployment: Scenario, mode: str, shared: int) -> None:

@@ -181,6 +181,18 @@ def test_lost_work_messages_are_replaced(deployment: Scenario) -> None:
     assert deployment.states(*landed) == [State.PUBLISHED] * MANY
 
 
+def test_a_report_that_nobody_can_read_ends_the_file_without_its_message(
+    deployment: Scenario,
+) -> None:
+    """The sweep records the error where the message of the verdict was lost, too."""
+    landed = deployment.land(KEYS[0])
+    deployment.deliver()
+    deployment.lake.put_text(deployment.ingestion(landed).report_key, b"{}")
+    deployment.work.lose()
+    deployment.settle()
+    assert deployment.end(landed) == "errored BAD_REPORT"
+
+
 def test_a_file_that_lands_as_the_run_ends_is_taken_by_the_next(deployment: Scenario) -> None:
     """No file waits for a run that has ended."""
     first = deployment.land("shop/orders/first.parquet")
