@@ -201,7 +201,7 @@ def _named(action: str, service: str, resource: str) -> Callable[[str], tuple[st
 CREATES: Mapping[str, Callable[[str], tuple[str, str]]] = {
     "AWS::Budgets::Budget": lambda _: (
         "budgets:ModifyBudget",
-        arn("budgets", "budget/lakegate-dev", region=""),
+        arn("budgets", "budget/lakegate-dev-ann@example.com", region=""),
     ),
     "AWS::CloudWatch::Alarm": _named("cloudwatch:PutMetricAlarm", "cloudwatch", "alarm:{name}"),
     "AWS::CloudWatch::Dashboard": lambda name: (
