@@ -59,6 +59,13 @@ def _change_line(change: Change) -> str:
     return f"{change.resource} ({change.type}) would be replaced{changed}"
 
 
+def refuse_another(site: Site, chosen: Mapping[str, str]) -> None:
+    """Raise LakegateError if the stage has another region, key or lake than it would get."""
+    refuse_another_region(site)
+    refuse_another_key(site, chosen)
+    refuse_another_lake(site, chosen)
+
+
 def refuse_another_key(site: Site, chosen: Mapping[str, str]) -> None:
     """Raise LakegateError KEY_IN_USE if the stage's data could not be decrypted any more."""
     used = _deployed(site, KEY)
@@ -85,6 +92,20 @@ def refuse_another_lake(site: Site, chosen: Mapping[str, str]) -> None:
         )
         remedy = f"Set `{LAKE}: {used}` in" if used else f"Remove {LAKE} from"
         raise LakegateError("WOULD_LOSE_DATA", f"{message}{remedy} the stage's file.")
+
+
+def refuse_another_region(site: Site) -> None:
+    """Raise LakegateError WRONG_REGION if the stage is in another one than this process.
+
+    Names of buckets have no region, so an account has a stage of a name once.
+    """
+    home = site.artifacts.region()
+    if home not in ("", site.stage.region):
+        message = (
+            f"the stage {site.stage.name} is in {home}, and this is {site.stage.region}\n"
+            f"Nothing was changed. Set AWS_DEFAULT_REGION={home}, or choose another stage's name."
+        )
+        raise LakegateError("WRONG_REGION", message)
 
 
 def _deployed(site: Site, name: str) -> str | None:
