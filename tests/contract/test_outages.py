@@ -260,8 +260,7 @@ def test_a_wrong_request_is_not_tried_again(
     "refusal",
     [
         "Application 00app must be in one of these statuses: [STARTED]. Current status: STOPPING",
-        "Job run cannot start. Applications must be in one of the following statuses: [STARTING,"
-        " STARTED]",
+        "No run: Applications must be in one of the following statuses: [STARTING, STARTED]",
         "Application 00app is TERMINATED",
     ],
 )
