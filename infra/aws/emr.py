@@ -140,10 +140,15 @@ def _no_capacity(quota: _Quota, least: int, aside: int) -> LakegateError:
 
 
 def _quota(site: Site) -> _Quota:
-    with _translated("the quota of EMR Serverless", "servicequotas:GetServiceQuota"):
-        answer = site.client("service-quotas").get_service_quota(
-            ServiceCode="emr-serverless", QuotaCode=_QUOTA
-        )
+    """Return the account's quota: the default one while it has no applied value."""
+    client = site.client("service-quotas")
+    asked = {"ServiceCode": "emr-serverless", "QuotaCode": _QUOTA}
+    rights = "servicequotas:GetServiceQuota and GetAWSDefaultServiceQuota"
+    with _translated("the quota of EMR Serverless", rights):
+        try:
+            answer = client.get_service_quota(**asked)
+        except client.exceptions.NoSuchResourceException:
+            answer = client.get_aws_default_service_quota(**asked)
     return _Quota(int(answer["Quota"]["Value"]), _others(site))
 
 

@@ -127,6 +127,18 @@ def test_a_new_account_gets_fewer_runs_and_the_command_that_requests_more() -> N
     assert "--quota-code L-D05C8A75 --desired-value 69" in told
 
 
+def test_an_account_without_an_applied_quota_has_the_default_one() -> None:
+    """Service Quotas retrieves no quota of which "only the default values are available"."""
+    account = Account().allows(16)
+    stubber = Stubber(boto3.client("service-quotas", "us-east-1", **KEYS))
+    stubber.add_client_error("get_service_quota", "NoSuchResourceException", http_status_code=400)
+    default = {"Quota": {"QuotaCode": "L-D05C8A75", "Value": 16.0}}
+    stubber.add_response("get_aws_default_service_quota", default)
+    stubber.activate()
+    account.has("service-quotas", stubber.client)
+    assert capacity(account.site, DEFAULTS, {})["MaximumCpu"] == "11"
+
+
 def test_without_shared_runs_own_ones_get_all() -> None:
     """Nothing is set aside where no shared run is ever started."""
     found = capacity(Account().allows(16).site, DEFAULTS, {"SharedRuns": "0"})
