@@ -75,6 +75,14 @@ class DoctorInputs:
         return self.aws.function(self.stack.id_of(function)).environment
 
 
+def _rules(inputs: DoctorInputs) -> list[Finding]:
+    """Check all rules but that of the digest where nobody wants one."""
+    states = inputs.states(RULE, inputs.aws.rule)
+    if inputs.stack.parameters.get("DigestState") == "DISABLED":
+        states.pop("DigestRule", None)
+    return rules.check_enabled(states, "`aws events enable-rule --name {}`")
+
+
 def _errors(inputs: DoctorInputs) -> list[Finding]:
     names = inputs.stack.ids_of_type(FUNCTION).values()
     return rules.check_errors({name: inputs.aws.errors(name, rules.HOURS) for name in names})
@@ -122,9 +130,7 @@ _CHECKS: Mapping[str, Callable[[DoctorInputs], Iterable[Finding]]] = {
         i.states(MAPPING, i.aws.mapping),
         "`aws lambda update-event-source-mapping --enabled --uuid {}`",
     ),
-    "rules": lambda i: rules.check_enabled(
-        i.states(RULE, i.aws.rule), "`aws events enable-rule --name {}`"
-    ),
+    "rules": _rules,
     "job's release": lambda i: [
         rules.check_job_release(i.in_use[JOB_RELEASE], i.package().job_release)
     ],

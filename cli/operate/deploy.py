@@ -26,7 +26,7 @@ from functions.adapters.keyring import SecretKeyring
 from infra import checkup, package, stack_spec, template
 from infra.aws import adoption, database_ca, emr, stack_plan, tools
 from infra.aws.facts import JOB_RELEASE, PLATFORM, check_platform
-from infra.aws.losses import loses, refuse_another_key, refuse_another_lake, refuse_losses
+from infra.aws.losses import loses, refuse_another, refuse_losses
 from infra.aws.secrets import for_own_nessie
 from infra.aws.site import Site, choices, connect, has_own_platform, stage_here
 from infra.aws.tools import Tool
@@ -109,8 +109,7 @@ def deploy(
     site = connect(replace(site.stage, lake=lake), boto3.client, tell)
     refuse_invalid(CONTRACTS, Limits.chosen(chosen))
     stack_spec.refuse_unknown(chosen, (_APP, _PLATFORM))
-    refuse_another_key(site, chosen)
-    refuse_another_lake(site, chosen)
+    refuse_another(site, chosen)
     production = stack_spec.is_production(chosen)
     built = package.build(ROOT, tell, processors=package.architecture(chosen))
     order = _Order(site, built, chosen, own_platform or has_own_platform(site))

@@ -1,5 +1,6 @@
 """Start and read job runs of EMR Serverless."""
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,12 @@ from lakegate.errors import LakegateError, Permanent, Transient
 from lakegate.job.jobspec import JobSpec
 from lakegate.job.shared_run import SharedRun
 from lakegate.refusals import unavailable
+
+# What EMR Serverless says of an application that takes no run in the state that it is in. One stops
+# whenever it was idle, and is then started by the next run (User Guide, "Application states").
+_OF_STATE = re.compile(
+    r"\bApplications?\b.*\b(?:CREATING|STARTING|STOPPING|STOPPED|TERMINATED)\b", re.DOTALL
+)
 
 
 class RunState(StrEnum):
@@ -76,8 +83,9 @@ class Jobs:
         """Start a job run and return its id; return the existing one of its name if started.
 
         The policy of a shared run must have room for the tables that it is kept apart from
-        (`widened`). Raises Permanent when EMR refuses the request itself, Transient otherwise. A
-        missing application or right is Transient: the deployment is at fault, not the file.
+        (`widened`). Raises Permanent when EMR refuses the request itself, Transient otherwise. An
+        application that is missing or stops, or a missing right, is Transient: the file is not at
+        fault.
         """
         with _translated():
             run = self._client.start_job_run(
@@ -177,7 +185,7 @@ def _translated() -> Iterator[None]:
         yield
     except ClientError as error:
         code = error.response["Error"]["Code"]
-        if code == "ValidationException":
+        if code == "ValidationException" and not _OF_STATE.search(str(error)):
             raise Permanent("JOB_REFUSED", f"EMR Serverless refused: {error}") from error
         message = f"EMR Serverless refused: {error}"
         raise unavailable(error, "JOBS_UNAVAILABLE", message) from error

@@ -86,6 +86,15 @@ class Artifacts:
             self._client.put_object(Bucket=bucket, Key=key, Body=content)
         return {"TemplateURL": f"https://s3.{self._stage.region}.amazonaws.com/{bucket}/{key}"}
 
+    def region(self) -> str:
+        """Return the region of the bucket for code, "" without one."""
+        bucket = self._stage.artifact_bucket
+        with _uploading("the functions' code"):
+            if not self.has_bucket(bucket):
+                return ""
+            answer = self._client.head_bucket(Bucket=bucket)
+        return str(answer["ResponseMetadata"]["HTTPHeaders"].get("x-amz-bucket-region", ""))
+
     def _make_bucket(self) -> None:
         """Create a missing bucket; let it be private, versioned, and reached by TLS alone."""
         bucket, region = self._stage.artifact_bucket, self._stage.region

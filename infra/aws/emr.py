@@ -140,10 +140,15 @@ def _no_capacity(quota: _Quota, least: int, aside: int) -> LakegateError:
 
 
 def _quota(site: Site) -> _Quota:
-    with _translated("the quota of EMR Serverless", "servicequotas:GetServiceQuota"):
-        answer = site.client("service-quotas").get_service_quota(
-            ServiceCode="emr-serverless", QuotaCode=_QUOTA
-        )
+    """Return the account's quota: the default one while it has no applied value."""
+    client = site.client("service-quotas")
+    asked = {"ServiceCode": "emr-serverless", "QuotaCode": _QUOTA}
+    rights = "servicequotas:GetServiceQuota and GetAWSDefaultServiceQuota"
+    with _translated("the quota of EMR Serverless", rights):
+        try:
+            answer = client.get_service_quota(**asked)
+        except client.exceptions.NoSuchResourceException:
+            answer = client.get_aws_default_service_quota(**asked)
     return _Quota(int(answer["Quota"]["Value"]), _others(site))
 
 
@@ -188,24 +193,31 @@ def stop_for(site: Site, changes: Iterable[Change], seconds: float) -> None:
     """Stop each application that a change of the platform concerns; its next run starts it again.
 
     CloudFormation can neither change nor delete an application that is STARTED, which it stays for
-    its idle time. Runs are not cancelled: raises LakegateError IN_FLIGHT after `seconds`.
+    its idle time. All rest at once when this returns. Runs are not cancelled: raises LakegateError
+    IN_FLIGHT after `seconds`.
     """
     concerned = {
         each.resource for each in changes if each.type == APPLICATION and each.action != "Add"
     }
     if not concerned:
         return
-    deadline = time.monotonic() + seconds
-    for each in site.stacks.resources(site.stage.platform_stack):
-        if each.name in concerned:
-            with _translated("the EMR Serverless application", "emr-serverless:StopApplication"):
-                _stop(site.client("emr-serverless"), each.id, deadline, site.tell)
+    deadline, client = time.monotonic() + seconds, site.client("emr-serverless")
+    every = site.stacks.resources(site.stage.platform_stack)
+    ids = [each.id for each in every if each.name in concerned]
+    with _translated("the EMR Serverless application", "emr-serverless:StopApplication"):
+        while not all(_rests(client, id_) for id_ in ids):
+            for id_ in ids:
+                _stop(client, id_, deadline, site.tell)
+
+
+def _rests(client: Any, id_: str) -> bool:
+    return client.get_application(applicationId=id_)["application"]["state"] in _RESTS
 
 
 def _stop(client: Any, id_: str, deadline: float, tell: Tell) -> None:
     """Stop the application once its runs have ended; it is asked again if it has a new run."""
     refusal = ""
-    while client.get_application(applicationId=id_)["application"]["state"] not in _RESTS:
+    while not _rests(client, id_):
         try:
             client.stop_application(applicationId=id_)
         except client.exceptions.ValidationException as error:

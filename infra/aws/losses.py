@@ -1,6 +1,7 @@
 """Refuse a deployment that removes or replaces resources that hold data."""
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
 from infra.aws.site import Site
 from infra.cloudformation import Change
@@ -58,10 +59,17 @@ def _change_line(change: Change) -> str:
     return f"{change.resource} ({change.type}) would be replaced{changed}"
 
 
+def refuse_another(site: Site, chosen: Mapping[str, str]) -> None:
+    """Raise LakegateError if the stage has another region, key or lake than it would get."""
+    refuse_another_region(site)
+    refuse_another_key(site, chosen)
+    refuse_another_lake(site, chosen)
+
+
 def refuse_another_key(site: Site, chosen: Mapping[str, str]) -> None:
     """Raise LakegateError KEY_IN_USE if the stage's data could not be decrypted any more."""
-    used = _changed(site, chosen, KEY)
-    if used:
+    used = _deployed(site, KEY)
+    if used and used != chosen.get(KEY, ""):
         message = (
             f"the stage's objects, tables and messages are encrypted by {used}: leave {KEY} as it"
             " is (KMS rotates a key under the same ARN)"
@@ -70,22 +78,38 @@ def refuse_another_key(site: Site, chosen: Mapping[str, str]) -> None:
 
 
 def refuse_another_lake(site: Site, chosen: Mapping[str, str]) -> None:
-    """Raise LakegateError WOULD_LOSE_DATA if the stage left the existing bucket of its lake.
+    """Raise LakegateError WOULD_LOSE_DATA if the stage left the bucket of its lake.
 
-    The stack has no such bucket, so its changes do not tell.
+    Its stack does not have an existing one, so its changes do not tell; and of its own one they
+    would tell after Nessie was deployed for another.
     """
-    used = _changed(site, chosen, LAKE)
-    if used:
+    used = _deployed(site, LAKE)
+    if used not in (None, chosen.get(LAKE, "")):
+        bucket = used or replace(site.stage, lake="").lake_bucket
         message = (
-            f"the stage's lake is in the bucket {used}: in another one it would be empty\n"
-            f"Nothing was changed. Set `{LAKE}: {used}` in the stage's file."
+            f"the stage's lake is in the bucket {bucket}: in another one it would be empty\n"
+            "Nothing was changed. "
         )
-        raise LakegateError("WOULD_LOSE_DATA", message)
+        remedy = f"Set `{LAKE}: {used}` in" if used else f"Remove {LAKE} from"
+        raise LakegateError("WOULD_LOSE_DATA", f"{message}{remedy} the stage's file.")
 
 
-def _changed(site: Site, chosen: Mapping[str, str], name: str) -> str:
-    """Return the deployed value of a parameter if the chosen one differs, "" else or for none."""
+def refuse_another_region(site: Site) -> None:
+    """Raise LakegateError WRONG_REGION if the stage is in another one than this process.
+
+    Names of buckets have no region, so an account has a stage of a name once.
+    """
+    home = site.artifacts.region()
+    if home not in ("", site.stage.region):
+        message = (
+            f"the stage {site.stage.name} is in {home}, and this is {site.stage.region}\n"
+            f"Nothing was changed. Set AWS_DEFAULT_REGION={home}, or choose another stage's name."
+        )
+        raise LakegateError("WRONG_REGION", message)
+
+
+def _deployed(site: Site, name: str) -> str | None:
+    """Return the deployed value of a parameter, "" for none, None without a stack."""
     if not site.stacks.exists(site.stage.stack):
-        return ""
-    used = site.stacks.parameters(site.stage.stack).get(name, "")
-    return used if used != chosen.get(name, "") else ""
+        return None
+    return site.stacks.parameters(site.stage.stack).get(name, "")

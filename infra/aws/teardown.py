@@ -32,10 +32,16 @@ _BY_HAND = {
 
 
 def plan(site: Site, stack: str) -> Plan | None:
-    """Return what would be removed of a stack; None if there is no stack or only data in it."""
+    """Return what would be removed of a stack; None if there is no stack or only data in it.
+
+    CloudFormation is not asked about the latter: it would look for facts in SSM that are gone.
+    """
     if not site.stacks.exists(stack):
         return None
-    left = template.reduced(site.stacks.template(stack))
+    deployed = site.stacks.template(stack)
+    left = template.reduced(deployed)
+    if left["Resources"] == deployed["Resources"]:
+        return None
     return stack_plan.plan(site, stack_spec.unchanged(stack, left))
 
 

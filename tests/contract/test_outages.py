@@ -256,6 +256,21 @@ def test_a_wrong_request_is_not_tried_again(
         call(refusing(service, code))[0]()
 
 
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        "Application 00app must be in one of these statuses: [STARTED]. Current status: STOPPING",
+        "No run: Applications must be in one of the following statuses: [STARTING, STARTED]",
+        "Application 00app is TERMINATED",
+    ],
+)
+def test_a_run_waits_for_an_application_that_is_not_ready(refusal: str) -> None:
+    """A file that lands while an idle application stops is no wrong request: it starts later."""
+    client = refusing("emr-serverless", "ValidationException", refusal)
+    with pytest.raises(Transient, match="JOBS_UNAVAILABLE"):
+        starting(client)[0]()
+
+
 @pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.calls.__name__)
 def test_an_aws_that_is_away_is_tried_again(adapter: Adapter) -> None:
     """If AWS is unreachable every call is a transient error."""

@@ -12,6 +12,7 @@ from infra.aws.site import choices
 from infra.stack_spec import platform
 from infra.stage import Stage
 from lakegate.errors import LakegateError
+from tests.compiled import Compiled
 from tests.deploy.platform import PLATFORM, ROOT, UNTRIED, read
 
 _DATA = {"Database", "DatabaseSecret", "NessieRefsTable", "NessieObjectsTable"}
@@ -210,6 +211,19 @@ def test_a_production_stage_logs_its_connections() -> None:
     assert choices(ROOT / "stages" / "prod.yml")["FlowLogs"] == "true"
     assert read()["Resources"]["FlowLog"]["Condition"] == "KeepsFlowLogs"
     assert read()["Parameters"]["FlowLogs"]["Default"] == "false"
+
+
+def test_a_budget_can_get_another_address() -> None:
+    """CloudFormation then makes a second one before it deletes the first: its name must be new."""
+    named = {
+        Compiled.of(ROOT / "infra/platform.yml", BudgetEmail=f"{who}@example.com").resolve(
+            read()["Resources"]["Budget"]["Properties"]["Budget"]["BudgetName"]
+        )
+        for who in ("ann", "bob")
+    }
+    assert len(named) == 2
+    longest = read()["Parameters"]["BudgetEmail"]["MaxLength"]
+    assert len(f"lakegate-{20 * 's'}-") + longest <= 100  # characters of a budget's name
 
 
 def test_the_private_key_is_not_asked_for() -> None:

@@ -22,6 +22,7 @@ RESOURCES = {
     "OnActionLambdaFunction": (FUNCTION, "on-action"),
     "UploadMapping": (MAPPING, "mapping-1"),
     "SweepRule": (RULE, "sweep-rule"),
+    "DigestRule": (RULE, "digest-rule"),
     "UploadDeadLetters": (QUEUE, "http://sqs/0/uploads-dead"),
     "AnyAlarm": (ALARM, "lakegate-dev-x"),
 }
@@ -47,6 +48,7 @@ class FakeOutside:
     answered: str = "NOT_SLACK"
     deviating: Sequence[Deviation] = ()
     uploads: str = "uploads"
+    digest: str = "ENABLED"
 
     def __getattribute__(self, name: str) -> Any:
         if name in object.__getattribute__(self, "hidden"):
@@ -60,7 +62,8 @@ class FakeOutside:
             there = name.endswith("-platform") and self.platform
             return StackView(name, there or "", resources=PLATFORM if there else {})
         queue = {"UploadQueue": (QUEUE, f"http://sqs/0/{self.uploads}")}
-        return StackView(name, self.status, {"Stage": "dev"}, RESOURCES | roles | queue)
+        given = {"Stage": "dev", "DigestState": self.digest}
+        return StackView(name, self.status, given, RESOURCES | roles | queue)
 
     def function(self, name: str) -> FunctionView:
         """See AwsView.function."""

@@ -11,8 +11,9 @@ from botocore.stub import Stubber
 
 from functions.adapters.spark_submit import most_use
 from infra import template
-from infra.aws.emr import capacity, zones
+from infra.aws.emr import APPLICATION, capacity, stop_for, zones
 from infra.aws.site import Site, connect
+from infra.cloudformation import Change
 from infra.stage import Stage
 from lakegate.errors import LakegateError
 from tests.fakes.deployment import SETTINGS
@@ -36,6 +37,10 @@ class Account:
         if service not in self._clients:
             self._clients[service] = boto3.client(service, self._region, **KEYS)
         return self._clients[service]
+
+    def has(self, service: str, client: Any) -> None:
+        """Set the client of a service."""
+        self._clients[service] = client
 
     def answers(self, service: str, operation: str, answer: dict[str, Any]) -> None:
         """Let a service answer its next request."""
@@ -122,6 +127,18 @@ def test_a_new_account_gets_fewer_runs_and_the_command_that_requests_more() -> N
     assert "--quota-code L-D05C8A75 --desired-value 69" in told
 
 
+def test_an_account_without_an_applied_quota_has_the_default_one() -> None:
+    """Service Quotas retrieves no quota of which "only the default values are available"."""
+    account = Account().allows(16)
+    stubber = Stubber(boto3.client("service-quotas", "us-east-1", **KEYS))
+    stubber.add_client_error("get_service_quota", "NoSuchResourceException", http_status_code=400)
+    default = {"Quota": {"QuotaCode": "L-D05C8A75", "Value": 16.0}}
+    stubber.add_response("get_aws_default_service_quota", default)
+    stubber.activate()
+    account.has("service-quotas", stubber.client)
+    assert capacity(account.site, DEFAULTS, {})["MaximumCpu"] == "11"
+
+
 def test_without_shared_runs_own_ones_get_all() -> None:
     """Nothing is set aside where no shared run is ever started."""
     found = capacity(Account().allows(16).site, DEFAULTS, {"SharedRuns": "0"})
@@ -192,3 +209,43 @@ def test_too_few_zones_are_refused() -> None:
     account = Account().has_zones({"use1-az3": "us-east-1a", "use1-az1": "us-east-1b"})
     with pytest.raises(LakegateError, match=r"NO_ZONES.*us-east-1"):
         zones(account.site)
+
+
+class Applications:
+    """EMR Serverless's client; while the shared application stops, the other one gets a run."""
+
+    exceptions = boto3.client("emr-serverless", "us-east-1", **KEYS).exceptions
+
+    def __init__(self) -> None:
+        self.states = {"own": "STARTED", "shared": "STARTED"}
+        self.stopped: list[str] = []
+
+    def get_application(self, applicationId: str) -> dict[str, Any]:  # noqa: N803
+        return {"application": {"state": self.states[applicationId]}}
+
+    def stop_application(self, applicationId: str) -> None:  # noqa: N803
+        if applicationId == "shared":
+            self.states["own"] = "STARTED"
+        self.states[applicationId] = "STOPPED"
+        self.stopped.append(applicationId)
+
+
+def test_all_applications_rest_before_they_are_changed() -> None:
+    """A run that starts one again, while the next is waited for, is waited for as well."""
+    account, applications = Account(), Applications()
+    account.has("emr-serverless", applications)
+    kinds = {"EmrApplication": "own", "EmrSharedApplication": "shared"}
+    listed = [
+        {
+            "LogicalResourceId": name,
+            "PhysicalResourceId": id_,
+            "ResourceType": APPLICATION,
+            "LastUpdatedTimestamp": datetime.now(UTC),
+            "ResourceStatus": "CREATE_COMPLETE",
+        }
+        for name, id_ in kinds.items()
+    ]
+    account.answers("cloudformation", "list_stack_resources", {"StackResourceSummaries": listed})
+    stop_for(account.site, [Change(name, APPLICATION, "Modify") for name in kinds], seconds=60)
+    assert applications.states == dict.fromkeys(applications.states, "STOPPED")
+    assert applications.stopped == ["own", "shared", "own"]

@@ -89,9 +89,9 @@ def rights_inside() -> set[tuple[str, str]]:
     }
 
 
-def endpoint(service: str) -> Identity:
+def endpoint(service: str, **parameters: str) -> Identity:
     """Return what a service's endpoint lets through, as if it were a role that may do no more."""
-    compiled = Compiled.of(ROOT / "infra/platform.yml", Stage="dev")
+    compiled = Compiled.of(ROOT / "infra/platform.yml", Stage="dev", **parameters)
     properties = compiled.resources[ENDPOINTS[service]]["Properties"]
     return Identity("a job", [compiled.resolve(properties["PolicyDocument"])])
 
@@ -101,6 +101,27 @@ def test_each_endpoint_lets_through_what_the_network_calls() -> None:
     rights = rights_inside()
     through = {service: endpoint(service) for service in ENDPOINTS}
     assert {action.partition(":")[0] for action, _ in rights} == ENDPOINTS.keys()
+    assert {r for r in rights if not through[r[0].partition(":")[0]].may(*r)} == set()
+
+
+@pytest.mark.parametrize("store", ["JDBC2", "DYNAMODB2"])
+def test_the_endpoints_let_nessies_tasks_through(store: str) -> None:
+    """An interface endpoint takes its service's name in the whole network, Nessie's part as well.
+
+    Fargate reads a task's secrets and writes its log from the task's own address.
+    """
+    platform = Compiled.of(ROOT / "infra/platform.yml", Stage="dev", NessieStore=store)
+    roles = [platform.roles()[f"Nessie{kind}Role"] for kind in ("Start", "Task")]
+    policies = [platform.resolve(policy) for role in roles for policy in role.policies]
+    rights = {
+        (action, resource)
+        for statement in statements(*policies)
+        for action in listed(statement["Action"])
+        if action.partition(":")[0] in ENDPOINTS.keys() - {"s3"}  # a gateway, by routes
+        for resource in listed(statement["Resource"])
+    }
+    assert rights
+    through = {service: endpoint(service, NessieStore=store) for service in ENDPOINTS}
     assert {r for r in rights if not through[r[0].partition(":")[0]].may(*r)} == set()
 
 

@@ -1,9 +1,13 @@
 """The refusal of deployments that would lose data."""
 
+import boto3
 import pytest
+from moto import mock_aws
 
-from infra.aws.losses import refuse_losses
+from infra.aws.losses import refuse_another_region, refuse_losses
+from infra.aws.site import Site, connect
 from infra.cloudformation import Change
+from infra.stage import Stage
 from lakegate.errors import LakegateError
 
 _TABLE, _QUEUE, _FUNCTION = "AWS::DynamoDB::Table", "AWS::SQS::Queue", "AWS::Lambda::Function"
@@ -51,3 +55,22 @@ def test_types_that_may_be_removed_are_removed() -> None:
     refuse_losses([Change("Uploads", _QUEUE, "Remove")], but=[_QUEUE])
     with pytest.raises(LakegateError, match="Ledger"):
         refuse_losses([Change("Ledger", _TABLE, "Remove")], but=[_QUEUE])
+
+
+def _in_region(region: str) -> Site:
+    stage = Stage("shop", "123456789012", region)
+    return connect(stage, lambda service: boto3.client(service, region), lambda _: None)
+
+
+@pytest.mark.parametrize("home", ["us-east-1", "eu-central-1"])
+def test_a_stage_is_in_one_region(home: str) -> None:
+    """With another region by mistake a second platform would be made, and then fail at a bucket."""
+    with mock_aws():
+        refuse_another_region(_in_region(home))
+        place = {"CreateBucketConfiguration": {"LocationConstraint": home}}
+        bucket = _in_region(home).stage.artifact_bucket
+        made = {} if home == "us-east-1" else place
+        boto3.client("s3", home).create_bucket(Bucket=bucket, **made)
+        refuse_another_region(_in_region(home))
+        with pytest.raises(LakegateError, match=f"WRONG_REGION: .*shop.* is in {home}.*eu-west-1"):
+            refuse_another_region(_in_region("eu-west-1"))

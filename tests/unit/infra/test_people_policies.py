@@ -83,6 +83,14 @@ def test_a_reader_reads_tables_and_its_token() -> None:
 KEY = f"arn:aws:kms:us-east-1:{ACCOUNT}:key/ours"
 
 
+# Of who chooses a table's key (DynamoDB, "DynamoDB encryption at rest": key policy for a customer
+# managed key), besides CreateGrant.
+DYNAMODB_NEEDS = (
+    *("DescribeKey", "Encrypt", "Decrypt", "ReEncryptFrom", "ReEncryptTo"),
+    *("GenerateDataKey", "GenerateDataKeyWithoutPlaintext"),
+)
+
+
 def via(service: str) -> dict[str, str]:
     return {"kms__ViaService": f"{service}.us-east-1.amazonaws.com"}
 
@@ -112,6 +120,8 @@ def test_people_use_the_stages_key_for_what_they_do() -> None:
         for action in ("Decrypt", "GenerateDataKey"):
             assert who.may(f"kms:{action}", KEY, **via(service)) is (action in may)
             assert not who.may(f"kms:{action}", KEY)
+    for action in DYNAMODB_NEEDS:
+        assert deployer.may(f"kms:{action}", KEY, **via("dynamodb")), action
     grant = {"kms__GrantIsForAWSResource": "true", **via("dynamodb")}
     assert deployer.may("kms:CreateGrant", KEY, **grant)
     assert not deployer.may("kms:CreateGrant", KEY, **via("dynamodb"))
@@ -201,7 +211,7 @@ def _named(action: str, service: str, resource: str) -> Callable[[str], tuple[st
 CREATES: Mapping[str, Callable[[str], tuple[str, str]]] = {
     "AWS::Budgets::Budget": lambda _: (
         "budgets:ModifyBudget",
-        arn("budgets", "budget/lakegate-dev", region=""),
+        arn("budgets", "budget/lakegate-dev-ann@example.com", region=""),
     ),
     "AWS::CloudWatch::Alarm": _named("cloudwatch:PutMetricAlarm", "cloudwatch", "alarm:{name}"),
     "AWS::CloudWatch::Dashboard": lambda name: (

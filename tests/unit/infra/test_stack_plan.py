@@ -1,6 +1,7 @@
 """The parameters of a stage's stack and the names of its parts."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import boto3
@@ -76,6 +77,21 @@ def test_a_stage_keeps_its_lake(monkeypatch: pytest.MonkeyPatch) -> None:
         for other in ({}, {"LakeBucketName": "new"}):
             with pytest.raises(LakegateError, match=r"WOULD_LOSE_DATA: .* is in the bucket theirs"):
                 refuse_another_lake(site, other)
+
+
+def test_a_stage_keeps_a_lake_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another bucket is refused at once: else the platform would be deployed with it first."""
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    with mock_aws():
+        site = connect(replace(_STAGE, lake="theirs"), boto3.client, lambda _: None)
+        body = {"TemplateBody": json.dumps({"Resources": {"One": _ONE}})}
+        planned = site.stacks.plan(_STAGE.stack, body, {})
+        assert planned
+        site.stacks.carry_out(planned)
+        refuse_another_lake(site, {})
+        own = r"WOULD_LOSE_DATA: .* is in the bucket lakegate-shop-lake-123456789012: .*\n.*Remove"
+        with pytest.raises(LakegateError, match=own):
+            refuse_another_lake(site, {"LakeBucketName": "theirs"})
 
 
 def test_an_own_platform_is_asked_for_a_fact_that_a_release_adds(

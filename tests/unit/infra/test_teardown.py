@@ -2,13 +2,33 @@
 
 from pathlib import Path
 
+import boto3
 import pytest
+from moto import mock_aws
 
 from infra import template
-from infra.aws import teardown
+from infra.aws import stack_plan, teardown
+from infra.aws.site import connect
 from infra.cloudformation import Resource
+from infra.stack_spec import StackSpec
+from infra.stage import Stage
 
 _ROOT = Path(__file__).parents[3]
+_FACT = {
+    "Type": "AWS::SSM::Parameter::Value<String>",
+    "Default": "/lakegate/shop/emr-application-id",
+}
+_KEPT = {
+    "AWSTemplateFormatVersion": "2010-09-09",
+    "Parameters": {"EmrApplicationId": _FACT},
+    "Resources": {
+        "JobLogs": {
+            "Type": "AWS::Logs::LogGroup",
+            "DeletionPolicy": "Retain",
+            "Properties": {"LogGroupName": {"Fn::Sub": "/jobs/${EmrApplicationId}"}},
+        }
+    },
+}
 
 
 @pytest.mark.parametrize("name", ["template.yaml", "infra/platform.yml"])
@@ -34,3 +54,19 @@ def test_a_protected_stack_is_freed_before_it_is_deleted() -> None:
     free, delete = teardown.stack_by_hand("lakegate-prod").split("; ")
     assert free.endswith("--no-enable-termination-protection --stack-name lakegate-prod")
     assert delete == "aws cloudformation delete-stack --stack-name lakegate-prod"
+
+
+def test_what_was_taken_down_is_not_planned_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an interruption only the rest is taken down: the platform's facts may be gone.
+
+    CloudFormation makes no plan for a stack with a parameter from SSM that is not there.
+    """
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    with mock_aws():
+        site = connect(Stage("shop", "123456789012", "eu-central-1"), boto3.client, lambda _: None)
+        site.facts.put({"emr-application-id": "00app"})
+        planned = stack_plan.plan(site, StackSpec(site.stage.stack, _KEPT, {}))
+        assert planned
+        site.stacks.carry_out(planned)
+        site.client("ssm").delete_parameter(Name=site.stage.parameter("emr-application-id"))
+        assert teardown.plan(site, site.stage.stack) is None

@@ -174,6 +174,14 @@ def test_a_fault_is_named_with_its_fix(
     assert fix in found.fix
 
 
+def test_a_digest_that_nobody_wants_is_no_fault(package: Package) -> None:
+    """With DigestState DISABLED its rule must be off; otherwise it must be on, as all are."""
+    off = {"states": {"digest-rule": "DISABLED"}}
+    assert faults(inputs(package, digest="DISABLED", **off)) == []
+    (found,) = faults(inputs(package, **off))
+    assert "DigestRule is DISABLED" in found.message
+
+
 def test_another_stages_alarm_is_not_this_ones(package: Package) -> None:
     """The alarms of the stage `dev-2` begin with the name of the stage `dev`."""
     assert faults(inputs(package, ringing={"lakegate-dev-2-x": "Look."})) == []
