@@ -136,7 +136,7 @@ def source(ingestion: Ingestion) -> list[tuple[str, str]]:
             ("token", change.token),
         )
         return [("change", change.statement), *change_facts]
-    return [("file", landed.uri), ("version", f"{landed.version}, {landed.size:,} bytes")]
+    return [("file", one_line(landed.uri)), ("version", f"{landed.version}, {landed.size:,} bytes")]
 
 
 def rows_of(ingestion: Ingestion) -> str:
