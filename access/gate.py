@@ -17,6 +17,7 @@ from access.ingestions import decisions
 from access.ingestions.find import Wanted, find
 from access.ingestions.follow import TrackedIngestion, ended, follow
 from access.ingestions.identify import identified
+from access.ingestions.shown_report import shown_report
 from access.ingestions.value import Ingestion
 from access.tables.history import TableCommit, commits
 from access.tables.listed import ListedTable, listed
@@ -26,7 +27,6 @@ from functions.model.commits import MAIN
 from functions.model.shown_state import ShownState
 from functions.operations.decisions import failed, restore, takeover
 from functions.operations.decisions.failed import Outcome
-from functions.pipeline.outcome.reports import report_of
 from functions.pipeline.start import intake
 from functions.telemetry import logger
 from lakegate import times
@@ -266,8 +266,7 @@ class Gate:
         return TrackedIngestion(model.Ingestion(id=which.id, landed=landed))
 
     def _reported(self, ingestion: model.Ingestion, left: str = "") -> Ingestion:
-        report = report_of(self.adapters, ingestion) if ingestion.report_key else None
-        return Ingestion.of(ingestion, report, left)
+        return Ingestion.of(ingestion, shown_report(self.adapters, ingestion), left)
 
     def _decided(self, outcome: Outcome) -> Ingestion:
         return self._reported(outcome.ingestion, outcome.left)

@@ -4,6 +4,7 @@ A command's module, which has its options and its work, is imported when the com
 asked for help. The list of commands needs none, and so no library of AWS, Nessie or Iceberg.
 """
 
+import errno
 import json
 import logging
 import sys
@@ -11,6 +12,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
@@ -81,6 +83,7 @@ _ADVICE = {
     "CATALOG_UNAVAILABLE": "Start the local stack with `lakegate up`; for a stage ask"
     " `lakegate doctor`."
 }
+_DISK_FULL = "a disk is full: the output, or a temporary file, is not complete"
 _WRONG_USAGE = 2
 _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells report it
 
@@ -122,6 +125,7 @@ class Commands(TyperGroup):
         super().__init__(commands=later | commands, **attributes)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        _print_every_character()
         ctx.meta["arguments"] = tuple(args)
         return super().parse_args(ctx, args)
 
@@ -136,7 +140,7 @@ class Commands(TyperGroup):
         try:
             with _without_logs(verbose=ctx.params["verbose"]):
                 return super().invoke(ctx)
-        except (LakegateError, ModuleNotFoundError, typer.BadParameter) as error:
+        except (LakegateError, ModuleNotFoundError, typer.BadParameter, OSError) as error:
             raise typer.Exit(_explain(error, as_json=as_json)) from error
         except KeyboardInterrupt as stop:
             SPINNER.stop()
@@ -148,6 +152,14 @@ class Commands(TyperGroup):
             SPINNER.stop()
 
 
+def _print_every_character() -> None:
+    """Write UTF-8 to files and pipes; escape what another encoding of a terminal has not."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            encoding = stream.encoding if stream.isatty() else "utf-8"
+            stream.reconfigure(encoding=encoding, errors="backslashreplace")
+
+
 def _explain(error: Exception, *, as_json: bool) -> int:
     """Print an error, and return the exit code. Raises an error that others print."""
     match error:
@@ -155,6 +167,8 @@ def _explain(error: Exception, *, as_json: bool) -> int:
             _print_error(error, as_json=as_json)
         case ModuleNotFoundError(name=str(library)) if library in _EXTRAS:
             _print_error(_not_installed(library), as_json=as_json)
+        case OSError(errno=errno.ENOSPC):
+            _print_error(LakegateError("DISK_FULL", _DISK_FULL), as_json=as_json)
         case typer.BadParameter() if as_json:
             _print_error(LakegateError("WRONG_USAGE", error.format_message()), as_json=True)
             return _WRONG_USAGE

@@ -10,6 +10,7 @@ from difflib import unified_diff
 from enum import StrEnum
 
 from access.ingestions import outcomes
+from access.ingestions.shown_report import shown_report
 from dashboard.formatting import code
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing, StoredContract
@@ -22,7 +23,6 @@ from functions.operations.decisions.preconditions import (
     require_original,
     require_publishable,
 )
-from functions.pipeline.outcome.reports import report_of
 from functions.pipeline.start.contracts import contract_for
 from lakegate.audit.report import AuditReport
 from lakegate.errors import LakegateError, Permanent
@@ -90,7 +90,7 @@ def plan(adapters: Adapters, ingestion: Ingestion, request: ActionRequest) -> Pl
             return _replay(adapters, ingestion, original=request.original)
         case Verb.PUBLISH:
             _require_publishable(adapters, ingestion)
-            report, nulls = report_of(adapters, ingestion), request.null_unreadable
+            report, nulls = shown_report(adapters, ingestion), request.null_unreadable
             return Plan(tuple(_publish(ingestion, report, null_unreadable=nulls)))
         case Verb.DISCARD:
             return _discard(adapters, ingestion)
@@ -195,7 +195,7 @@ def _changes(judged: Sequence[StoredContract], used: Sequence[StoredContract]) -
 
 def has_unreadable(adapters: Adapters, ingestion: Ingestion) -> bool:
     """Return if there are rows with unparseable cells to decide about."""
-    return bool(unreadable.named(report_of(adapters, ingestion)))
+    return bool(unreadable.named(shown_report(adapters, ingestion)))
 
 
 def _publish(

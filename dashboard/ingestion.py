@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from access.ingestions.outcomes import job_run, published_together
+from access.ingestions.shown_report import concealed
 from access.ingestions.undone import undone
 from dashboard.formatting import size
 from dashboard.timeline import Step, timeline
@@ -64,7 +65,8 @@ def account(adapters: Adapters, ingestion: Ingestion) -> Account:
     if not ingestion.report_key:
         return Account(ingestion, None, "It has not come as far as to be audited.", removal)
     try:
-        return Account(ingestion, adapters.lake.report(ingestion.report_key), undone=removal)
+        report = adapters.lake.report(ingestion.report_key)
+        return Account(ingestion, concealed(adapters, ingestion, report), undone=removal)
     except Missing as error:
         why = _missing(ingestion, error.code)
     except Permanent as error:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from access.deployment.aws_session import aws_session
 from access.deployment.checkout import home
 from access.deployment.deployment import Deployment
 from functions.settings import Settings
@@ -98,9 +99,7 @@ def _enter_stage(env: Mapping[str, str]) -> None:
 
 def _region() -> str:
     """Return the region of boto3's clients, or else that of a Lambda; "" if there is none."""
-    import boto3
-
-    return boto3.session.Session().region_name or os.environ.get("AWS_REGION", "")
+    return aws_session().region_name or os.environ.get("AWS_REGION", "")
 
 
 def _environment_deployment() -> Deployment:

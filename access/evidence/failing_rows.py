@@ -1,16 +1,17 @@
 """Find the rows that break an ingestion's checks, and compare them with the audit report."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from access.ingestions.shown_report import Concealment, masked
 from access.tables.check_sql import about_rows
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing
 from functions.model.ingestion import Ingestion
-from lakegate.audit.diagnosis import HIDDEN, WHOLE, cell_told
-from lakegate.audit.report import ADDRESS, PLACE, READABLE, TIMES, AuditReport, CheckResult
+from lakegate.audit.diagnosis import cell_told
+from lakegate.audit.report import ADDRESS, PLACE, READABLE, AuditReport, CheckResult
 from lakegate.contract.checks import Check, Metric
 from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
@@ -43,31 +44,6 @@ _CELLS = (
 )
 _FORBIDDEN = "hidden by the contract (allowSamples: false); lakegate inspect --show-rows shows them"
 _MASKED = "confidential columns are hidden; lakegate inspect --show-rows shows them"
-
-
-@dataclass(frozen=True)
-class Concealment:
-    """The data to hide: `every` row, or else the values of `columns` (lower-case names).
-
-    With neither it `reveals` everything, because a person asked for that.
-    """
-
-    every: bool
-    columns: frozenset[str]
-    reveals: bool = False
-
-    @classmethod
-    def by(cls, contracts: Iterable[Contract]) -> "Concealment":
-        """Return everything that any of the contracts hides."""
-        each = tuple(contracts)
-        return cls(
-            every=not all(contract.allow_samples for contract in each),
-            columns=frozenset(name.lower() for contract in each for name in contract.concealed),
-        )
-
-    def hides(self, column: str) -> bool:
-        """Return whether the column's values must be hidden; case does not matter."""
-        return self.every or column.lower() in self.columns
 
 
 def concealment(adapters: Adapters, judged_by: Contract, key: str) -> Concealment:
@@ -236,7 +212,7 @@ def _finding_in_file(
     """Return the finding of a check that does not depend on the contract."""
     if result.samples and all(map(cell_told, result.samples)) and not hidden.reveals:
         note = _AS_LANDED if report.holds_nulls else _CELLS
-        cells = tuple(_masked(cell, hidden) for cell in result.samples[:limit])
+        cells = _samples(result, limit, hidden)
         return Finding(result, count=result.counted, rows=cells, notes=(note,))
     if result.counted and not report.holds_nulls:
         may_show = not (hidden.every or hidden.columns)
@@ -250,13 +226,6 @@ def _finding_in_file(
         return Finding(result, count=result.counted, rows=rows, notes=notes)
     note = _AS_LANDED if result.samples else _NO_SINGLE_ROW
     return Finding(result, rows=result.samples, notes=(note,))
-
-
-def _masked(cell: Mapping[str, str | None], hidden: Concealment) -> Mapping[str, str | None]:
-    """Return a bad cell without its value if the contract in force hides it by now."""
-    whole = hidden.every or (hidden.columns and cell["column"] == WHOLE)
-    hides = whole or hidden.hides(cell["column"] or "")
-    return {**cell, "value": HIDDEN} if hides else cell
 
 
 def _places(report: AuditReport) -> dict[tuple[str, int], str]:
@@ -279,14 +248,7 @@ def _with_place(row: Mapping[str, Any], places: Mapping[tuple[str, int], str]) -
 
 def _samples(result: CheckResult, limit: int, hidden: Concealment) -> tuple[Mapping[str, Any], ...]:
     """Return a report's sample rows without what the contract in force hides by now."""
-    kept = (PLACE, TIMES, *ADDRESS)
-    return tuple(
-        {
-            name: HIDDEN if name not in kept and hidden.hides(name) else value
-            for name, value in sample.items()
-        }
-        for sample in result.samples[:limit]
-    )
+    return tuple(masked(sample, hidden) for sample in result.samples[:limit])
 
 
 def _not_apart(report: AuditReport, single: AuditReport, ingestion: Ingestion) -> str:

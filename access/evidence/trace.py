@@ -31,7 +31,6 @@ from lakegate.contract.reading.other_columns import Origin, Provenance
 from lakegate.errors import LakegateError, Permanent
 
 _MOST_NUMBERS = 10
-_NUMBERS = "row_numbers"
 
 
 @dataclass(frozen=True)
@@ -104,8 +103,8 @@ def matching(
         id_ = f"coalesce({quoted(ingestion)}, '')" if ingestion else "''"
         least = f"min({quoted(number)}, {_MOST_NUMBERS})" if number else "[]"
         found = connection.execute(
-            f"SELECT {FILE}, {id_} AS i, count(*), {least} AS {_NUMBERS} FROM rows "
-            f"WHERE ({where}\n) GROUP BY {FILE}, i ORDER BY i, {FILE}"
+            f"SELECT {FILE}, {id_}, count(*), {least} FROM rows "
+            f"WHERE ({where}\n) GROUP BY 1, 2 ORDER BY 2, 1"
         ).fetchall()
     return [(rows.files[f], id_, count, tuple(n or ())) for f, id_, count, n in found]
 

@@ -79,9 +79,7 @@ def drop(adapters: Adapters, files: Sequence[Path], target: Target) -> Iterator[
     Raises BadTarget or LakegateError: WHICH_KEY, UNREADABLE_FILE, or what is wrong with a manifest.
     """
     target.refuse_unfit(files)
-    if missing := [str(file) for file in files if not file.is_file()]:
-        message = f"there is no file {', '.join(missing)}\n{_NOTHING}"
-        raise LakegateError("UNREADABLE_FILE", message)
+    _refuse_what_is_no_file(files)
     if any(map(is_manifest, files)):
         yield put_batch(adapters, files[0], target.key)
     elif target.key and not target.key.endswith("/"):
@@ -89,6 +87,16 @@ def drop(adapters: Adapters, files: Sequence[Path], target: Target) -> Iterator[
     else:
         prefix = target.key or _prefix(adapters, target.table)
         yield from (put(adapters, file, prefix + file.name) for file in files)
+
+
+def _refuse_what_is_no_file(files: Sequence[Path]) -> None:
+    others = [file for file in files if not file.is_file()]
+    if missing := [str(file) for file in others if not file.exists()]:
+        message = f"there is no file {', '.join(missing)}\n{_NOTHING}"
+        raise LakegateError("UNREADABLE_FILE", message)
+    if others:
+        message = f"{others[0]} is a folder, a pipe or a device: drop plain files\n{_NOTHING}"
+        raise LakegateError("UNREADABLE_FILE", message)
 
 
 def _prefix(adapters: Adapters, table: str) -> str:

@@ -96,13 +96,13 @@ def publish(
     `confirm` takes a sentence for people, and raises to stop. Raises LakegateError as
     `functions.operations.decisions.failed.publish_anyway` does.
     """
+    from access.ingestions.shown_report import shown_report
     from functions.operations.decisions import failed
     from functions.operations.decisions.preconditions import require_publishable
-    from functions.pipeline.outcome.reports import report_of
 
     ingestion, despite = subject.ingestion, subject.despite
     require_publishable(adapters, ingestion, despite)
-    report = report_of(adapters, ingestion)
+    report = shown_report(adapters, ingestion)
     if notice := unreadable.named(report, null_unreadable=null_unreadable):
         confirm(notice)
     return failed.publish_anyway(

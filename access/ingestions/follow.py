@@ -15,6 +15,7 @@ from functions.model.merge_commit import rows_of
 from lakegate.audit.report import Status
 from lakegate.errors import LakegateError
 from lakegate.job.landing import LandedObject, ingestion_id
+from lakegate.text import one_line
 
 _PAUSE = 0.2
 
@@ -156,7 +157,7 @@ def _run_state(adapters: Adapters, ingestion: Ingestion) -> RunState | None:
 
 
 def _timed_out(hanging: list[TrackedIngestion], seconds: float) -> LakegateError:
-    lines = [f"  {item.ingestion.landed.key}: {sentence(item)}" for item in hanging]
+    lines = [f"  {one_line(item.ingestion.landed.key)}: {sentence(item)}" for item in hanging]
     message = "\n".join([f"timed out after {seconds:.0f} s, still waiting for:", *lines])
     return LakegateError(
         "TIMED_OUT", f"{message}\nThey continue. Check the stack with `lakegate status`."

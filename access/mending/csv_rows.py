@@ -126,7 +126,9 @@ class CsvRows:
         return marks(self.unit, [*names, *(column.name for column in self.contract.columns)])
 
     def _cells(self, text: str) -> list[str]:
-        return next(iter(csv_reader([text], self.contract.options)), [])
+        # The limit is all readers', so it must be that of the rows, which are read meanwhile.
+        reader = csv_reader([text], self.contract.options, self.limits.longest_line)
+        return next(iter(reader), [])
 
     def _quoted(self, text: str) -> str:
         quote, escape = self.contract.options["quote"], self.contract.options["escape"]

@@ -1,5 +1,6 @@
 """Read tables of main or a branch without Spark: pyiceberg finds the data, duckdb queries it."""
 
+import errno
 import json
 import os
 import re
@@ -77,6 +78,8 @@ def table_state(table: Table) -> TableState:
 
 
 _BATCH = 10_000
+# What meets the caller that prints the rows: nobody reads on, or its disk is full.
+_NO_OUTPUT = (errno.EPIPE, errno.ENOSPC)
 _ONE_SELECT = "only a single SELECT is allowed"
 _NO_TABLES_OF_OURS = ("information_schema", "pg_catalog")
 _NAME = re.compile(r"[^.@#]+(\.[^.@#]+)+")  # Nessie reads another branch's table after an @ or #
@@ -208,6 +211,8 @@ class Reader:
             message = f"{error} is gone: main can be read as it was for KeepDays (docs/upkeep.md)"
             raise LakegateError("FILE_GONE", message) from error
         except OSError as error:
+            if error.errno in _NO_OUTPUT:
+                raise
             raise Transient("STORAGE_UNAVAILABLE", f"cannot read the data: {error}") from error
 
     def _refusal(self, text: str) -> LakegateError:

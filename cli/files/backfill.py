@@ -54,7 +54,7 @@ def report(progress: Progress, *, as_json: bool) -> None:
         typer.echo(json_output.text(_document(progress)))
         return
     for line in (*_summary(progress), *_needless(progress)):
-        terminal.out().print(line, soft_wrap=True)
+        terminal.out().print(one_line(line), soft_wrap=True)
 
 
 def count(adapters: Adapters, request: Backfill) -> None:
@@ -66,7 +66,7 @@ def count(adapters: Adapters, request: Backfill) -> None:
     ignored = f"{len(sources) - len(due):,} ignored by name"
     out.print(f"{len(due):,} files, {size:,.1f} MB, with those that came before; {ignored}")
     for each in due[:_EXAMPLES]:
-        out.print(f"  {each.uri} → {request.key(each)}", soft_wrap=True)
+        out.print(one_line(f"  {each.uri} → {request.key(each)}"), soft_wrap=True)
 
 
 def _request(adapters: Adapters, source: str, table: str, to: str, at_once: int) -> Backfill:
@@ -124,7 +124,7 @@ def _summary(progress: Progress) -> Iterator[str]:
     if any(file.step is Step.TAKEN for file in progress.left):
         yield "Where another file has the key, bring the files into another folder: --to"
     for each in islice(progress.failed, _MOST_NAMED):
-        reason = f", {one_line(each.reason.message)}" if each.reason else ""
+        reason = f", {each.reason.message}" if each.reason else ""
         yield f"{each.landed.key}: {each.state}{reason} (`lakegate show {each.id[:ID_PART]}`)"
     more = len(progress.left[_MOST_NAMED:]) + len(progress.failed[_MOST_NAMED:])
     if more:

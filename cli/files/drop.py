@@ -13,6 +13,7 @@ from access.ingestions.follow import TrackedIngestion
 from cli.console import terminal
 from cli.console.options import Seconds, Wait
 from cli.ingestions.wait import wait_for
+from lakegate.text import one_line
 
 
 def drop(
@@ -54,4 +55,5 @@ def drop(
 def list_uploads(tracked: Iterable[TrackedIngestion]) -> None:
     """Print the id and the address of each uploaded file."""
     for item in tracked:
-        terminal.out().print(f"{item.ingestion.id}  {item.ingestion.landed.uri}", soft_wrap=True)
+        where = one_line(item.ingestion.landed.uri)
+        terminal.out().print(f"{item.ingestion.id}  {where}", soft_wrap=True)

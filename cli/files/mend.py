@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -68,7 +69,8 @@ def _write(adapters: Adapters, rejected: Ingestion, out: Path) -> None:
     _tell_others(done.others)
     if done.is_secret:
         say(_CONFIDENTIAL, soft_wrap=True)
-    say(f"Correct them, then `lakegate mend {rejected.id[:ID_PART]} {out}`", soft_wrap=True)
+    command = f"lakegate mend {rejected.id[:ID_PART]} {quote(str(out))}"
+    say(f"Correct them, then `{command}`", soft_wrap=True)
 
 
 def _mend(

@@ -8,6 +8,7 @@ from access.deployment.choice import find
 from access.ingestions.identify import identified
 from cli.console import terminal
 from cli.console.options import By, Id
+from lakegate.text import one_line
 
 
 def accept(
@@ -26,4 +27,4 @@ def accept(
     ingestion = identified(adapters.ledger, identity)
     accepted = baselines.accept(adapters, ingestion, by, reason)
     message = f"{accepted.by} accepted {ingestion.landed.key} on {accepted.at}: {accepted.reason}"
-    terminal.out().print(message, soft_wrap=True)
+    terminal.out().print(one_line(message), soft_wrap=True)

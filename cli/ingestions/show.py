@@ -28,12 +28,12 @@ def show(
 ) -> None:
     """Show one ingestion: its steps, branch, hashes, job run and audit report."""
     # S3's adapter, which help does not need
+    from access.ingestions.shown_report import shown_report
     from access.ingestions.undone import undone
-    from functions.pipeline.outcome.reports import report_of
 
     adapters = find(context.obj).adapters()
     ingestion = identified(adapters.ledger, identity)
-    report = report_of(adapters, ingestion) if ingestion.report_key else None
+    report = shown_report(adapters, ingestion)
     removal = undone(adapters, ingestion)
     if as_json:
         told = {**json_output.with_report(ingestion, report), "undone": removal or None}
@@ -136,7 +136,7 @@ def source(ingestion: Ingestion) -> list[tuple[str, str]]:
             ("token", change.token),
         )
         return [("change", change.statement), *change_facts]
-    return [("file", landed.uri), ("version", f"{landed.version}, {landed.size:,} bytes")]
+    return [("file", one_line(landed.uri)), ("version", f"{landed.version}, {landed.size:,} bytes")]
 
 
 def rows_of(ingestion: Ingestion) -> str:

@@ -62,11 +62,11 @@ def explain(console: Console, adapters: Adapters, tracked: Iterable[TrackedInges
 
 
 def _told(adapters: Adapters, ingestion: Ingestion) -> Iterator[str]:
-    from functions.pipeline.outcome.reports import report_of
+    from access.ingestions.shown_report import shown_report
 
     report = None
     try:
-        report = report_of(adapters, ingestion) if ingestion.report_key else None
+        report = shown_report(adapters, ingestion)
     except LakegateError as error:
         if not ingestion.reason:
             yield f"its audit report cannot be read: {error.message}"

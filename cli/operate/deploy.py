@@ -11,6 +11,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from access.deployment.aws_session import aws_session
 from access.deployment.checkout import ROOT, checkout
 from access.deployment.choice import find
 from cli.console import terminal
@@ -137,7 +138,7 @@ def site_of(stage: str) -> Site:
     if not stage:
         raise typer.BadParameter("give the stage, for example --stage dev", param_hint="--stage")
     tell = progress_printer()
-    return connect(stage_here(stage, boto3.Session(), tell), boto3.client, tell)
+    return connect(stage_here(stage, aws_session(), tell), boto3.client, tell)
 
 
 def _prepare(order: _Order) -> None:

@@ -36,7 +36,8 @@ def log_of(found: list[TableCommit]) -> RenderableType:
     made = terminal.table("time (UTC)", "commit", "rows", "what", right=["rows"])
     for commit in found:
         rows = "" if commit.rows is None else f"{commit.rows:+,}"
-        made.add_row(commit.time[:19], commit.hash[:_HASH], rows, _what(commit))
+        # A Z, as `restore --to` and `--since` take a time without a zone as the machine's.
+        made.add_row(f"{commit.time[:19]}Z", commit.hash[:_HASH], rows, _what(commit))
     return made
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ WHERE = f"arn:aws:emr-serverless:us-east-1:{ministack.ACCOUNT}:/applications/{AP
 JOB = f"arn:aws:iam::{ministack.ACCOUNT}:role/job"
 PASSING = {"StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}}
 ELSEWHERE = {"StringEquals": {"iam:PassedToService": "lambda.amazonaws.com"}}
-# Returns boto3's `emr-serverless` client of a role with these statements.
+# Returns boto3's client of a role with these statements.
 As = Callable[..., Any]
 
 
@@ -61,11 +62,16 @@ def service(aws: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serv
 
 
 @pytest.fixture
-def caller(aws: str, service: Service, request: pytest.FixtureRequest) -> As:
-    """Return a function that makes a role with statements, and returns its client."""
+def client(aws: str, request: pytest.FixtureRequest) -> As:
+    """Return a function that makes a role with statements, and returns a client of the role's."""
     iam, name = ministack.client("iam", aws), f"role-{abs(hash(request.node.name))}"
 
-    def make(*statements: Mapping[str, Any], session: Mapping[str, Any] | None = None) -> Any:
+    def make(
+        of: str,
+        address: str,
+        *statements: Mapping[str, Any],
+        session: Mapping[str, Any] | None = None,
+    ) -> Any:
         root = {"AWS": f"arn:aws:iam::{ministack.ACCOUNT}:root"}
         trust = {"Effect": "Allow", "Principal": root, "Action": "sts:AssumeRole"}
         iam.create_role(RoleName=name, AssumeRolePolicyDocument=document(trust))
@@ -76,8 +82,8 @@ def caller(aws: str, service: Service, request: pytest.FixtureRequest) -> As:
             RoleArn=arn, RoleSessionName="ann", **narrowed
         )["Credentials"]
         return boto3.client(
-            "emr-serverless",
-            endpoint_url=service.url,
+            of,
+            endpoint_url=address,
             region_name=ministack.REGION,
             aws_access_key_id=taken["AccessKeyId"],
             aws_secret_access_key=taken["SecretAccessKey"],
@@ -86,6 +92,12 @@ def caller(aws: str, service: Service, request: pytest.FixtureRequest) -> As:
         )
 
     return make
+
+
+@pytest.fixture
+def caller(client: As, service: Service) -> As:
+    """Return a function that makes a role with statements, and returns its client."""
+    return partial(client, "emr-serverless", service.url)
 
 
 def document(*statements: Mapping[str, Any]) -> str:
@@ -171,3 +183,11 @@ def test_a_policy_that_is_not_understood_fails_loudly(
     told = refusal(look, applicationId=APPLICATION, jobRunId="00f1")
     assert "AccessDenied" not in told
     assert "ResourceNotFound" not in told
+
+
+def test_a_right_on_every_key_is_one_on_keys_with_line_ends(aws: str, client: As) -> None:
+    """A wildcard of a policy stands for a line end in a file's name as well."""
+    ministack.client("s3", aws).create_bucket(Bucket="landing")
+    allowed = client("s3", aws, allow("s3:PutObject", "arn:aws:s3:::landing/a/*"))
+    allowed.put_object(Bucket="landing", Key="a/new\nline.csv", Body=b"")
+    assert "AccessDenied" in refusal(allowed.put_object, Bucket="landing", Key="b/\n", Body=b"")

@@ -25,20 +25,20 @@ _ELEMENTS = frozenset(
 def complete() -> None:
     """Complete ministack's IAM: wildcards, conditions of trust policies, TLS, SQS's batches.
 
-    In AWS `${*}`, `${?}` and `${$}` stand for themselves. When a service assumes a role, AWS gives
-    the trust policy the resource that it acts for; here the external id does. A role's sessions
-    have the role's name. Requests within this machine count as TLS, which the policies require. A
-    batch needs the right of the single action (SQS Developer Guide, "API permissions").
+    In AWS `${*}`, `${?}` and `${$}` stand for themselves, and `*` for line ends, too. When a
+    service assumes a role, AWS gives the trust policy the resource that it acts for; here the
+    external id does. A role's sessions have the role's name. Requests within this machine count
+    as TLS, which the policies require. A batch needs the right of the single action (SQS Developer
+    Guide, "API permissions").
     """
-    compiled, trusts = iam_evaluator._fnmatch_compile, iam_evaluator.evaluate_trust_policy  # noqa: SLF001
+    trusts = iam_evaluator.evaluate_trust_policy
 
-    def compiled_with_escapes(pattern: str, ignore_case: bool) -> re.Pattern[str]:
-        if "${" not in pattern:
-            return compiled(pattern, ignore_case)
+    @lru_cache(maxsize=4096)
+    def compiled(pattern: str, ignore_case: bool) -> re.Pattern[str]:
         parts = re.findall(r"\$\{([*?$])\}|(.)", pattern, re.DOTALL)
         wild = {"*": ".*", "?": "."}
         regex = "".join(re.escape(a) if a else wild.get(b) or re.escape(b) for a, b in parts)
-        return re.compile(f"^{regex}$", re.IGNORECASE if ignore_case else 0)
+        return re.compile(rf"{regex}\Z", re.DOTALL | (re.IGNORECASE if ignore_case else 0))
 
     def trusts_for(document: Any, caller: str, context: Any = None) -> bool:
         source = context.service_context.get("sts:externalid") if context else None
@@ -65,7 +65,7 @@ def complete() -> None:
     _name_resources()
     iam_evaluator.enforce = enforce_single
     iam_evaluator._resolve_condition_key = resolve_role  # noqa: SLF001
-    iam_evaluator._fnmatch_compile = compiled_with_escapes  # noqa: SLF001
+    iam_evaluator._fnmatch_compile = compiled  # noqa: SLF001
     iam_evaluator.evaluate_trust_policy = trusts_for
     # Also without a request: a service that sends to a queue or receives for a role.
     iam_evaluator._request_origin = ContextVar("origin", default=("127.0.0.1", True))  # noqa: SLF001

@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import subprocess
@@ -220,6 +221,27 @@ def test_a_nessie_that_is_down_is_told_with_what_to_do() -> None:
     assert first == "Nessie did not answer (CATALOG_UNAVAILABLE)"
     assert "`lakegate up`" in second
     assert "`lakegate doctor`" in second
+
+
+def test_a_full_disk_is_told_in_a_line() -> None:
+    """Output onto a full disk ends as an error, without a stack trace."""
+    own = typer.Typer(cls=Commands)
+    own.callback()(begin)
+
+    @own.command("other")
+    def full() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    done = CliRunner().invoke(own, ["other"])
+    assert (done.exit_code, len(done.stderr.splitlines())) == (1, 1)
+    assert done.stderr.startswith("a disk is full")
+
+
+def test_every_character_is_printed_whatever_the_locale() -> None:
+    """Where a locale's encoding lacks a character, a pipe gets it as UTF-8."""
+    code = "from cli.main import app; app(['contract', 'check', '--help'])"
+    said = python(code, PYTHONIOENCODING="latin-1")
+    assert (said.returncode, "FILE…" in said.stdout) == (0, True)
 
 
 @pytest.mark.parametrize(

@@ -173,6 +173,18 @@ def test_a_stage_that_was_taken_down_is_an_error(outputs: dict[str, dict[str, st
     assert refused.value.code == "NO_DEPLOYMENT"
 
 
+@pytest.mark.parametrize("config", ["[default]\n", "[default\n"])
+def test_settings_of_aws_that_cannot_be_used_are_an_error(tmp_path: Path, config: str) -> None:
+    """A profile that is not there, or a broken file of settings, is told as what it is."""
+    (tmp_path / "config").write_text(config)
+    os.environ |= {"AWS_CONFIG_FILE": str(tmp_path / "config"), "AWS_PROFILE": "typo"}
+
+    with pytest.raises(LakegateError, match="AWS_PROFILE") as refused:
+        find("prod")
+
+    assert refused.value.code == "BAD_AWS_SETTINGS"
+
+
 @mock_aws
 def test_a_stage_has_no_setting_of_another(tmp_path: Path) -> None:
     """What only the deployment before it had, such as more landing buckets, is not the stage's."""

@@ -2,7 +2,8 @@
 
 import pytest
 
-from access.evidence.failing_rows import Concealment, concealment
+from access.evidence.failing_rows import concealment
+from access.ingestions.shown_report import Concealment
 from lakegate.contract.model import Contract, parse
 from tests.fakes.deployment import Deployment
 

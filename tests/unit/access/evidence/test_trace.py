@@ -65,6 +65,17 @@ def test_a_table_without_the_columns_names_only_its_files(tmp_path: Path) -> Non
     assert matching(rows, "true", _NAMES) == [(rows.files[0], "", 2, ())]
 
 
+@pytest.mark.parametrize("names", [_NAMES, Provenance()])
+@pytest.mark.parametrize("name", ["i", "rows", "row_numbers"])
+def test_a_column_may_have_any_name(tmp_path: Path, name: str, names: Provenance) -> None:
+    """Rows are counted by file and ingestion, whatever the columns of the condition are called."""
+    schema = Schema(NestedField(1, name, LongType()), NestedField(2, "gate", StringType()))
+    table = pa.table({name: [1, 2], "gate": ["a", "a"]})
+    rows = FileRows.all(iceberg_table(tmp_path, schema, table))
+    ingestion = "a" if names.names else ""
+    assert matching(rows, f"{name} > 0", names) == [(rows.files[0], ingestion, 2, ())]
+
+
 @pytest.mark.parametrize(
     ("condition", "columns"),
     [("true", set()), ('"Amount" > 1 AND upper(gate) IS NULL', {"amount", "gate"})],

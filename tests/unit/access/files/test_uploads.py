@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,15 @@ def test_a_file_that_s3_does_not_take_at_once_is_not_read(tmp_path: Path) -> Non
         list(drop(deployment.adapters, [tmp_path / "a.csv"], Target()))
 
     assert list(deployment.landing.landed()) == []
+
+
+def test_a_pipe_is_no_file_to_drop(tmp_path: Path) -> None:
+    """What is there but no plain file, such as `<(gunzip -c a.gz)`, is not called missing."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(
+        LakegateError, match=r"pipe is a folder, a pipe or .*\nNothing was uploaded"
+    ):
+        list(drop(Deployment().adapters, [tmp_path / "pipe"], Target("shop.orders")))
 
 
 def test_a_missing_file_uploads_no_other(tmp_path: Path) -> None:

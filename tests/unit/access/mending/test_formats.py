@@ -283,3 +283,13 @@ def test_a_wrong_line_of_json_is_named(rejected: Callable[..., Rejected], correc
     file = rejected(b'{"id": null}\n{"id": 2}\n', {1: "no id"}, settings=JSON)
     with pytest.raises(LakegateError, match=r"BAD_CORRECTION.*fixed.csv, line 1: "):
         file.mend(corrected)
+
+
+def test_long_cells_are_kept(rejected: Callable[..., Rejected]) -> None:
+    """A cell may be as long as the limits allow, also in a file whose cells hold line ends."""
+    long = b"x" * 100_000
+    file = rejected(b'id,name\n1,"a\nb"\n,"' + long + b'\n"\n', {2: "empty"}, unit="row")
+    _, out = file.write()
+    assert out == b'_row,_reason,id,name\n2,"empty",,"' + long + b'\n"\n'
+    _, mended = file.mend(out.replace(b',,"', b',2,"'))
+    assert mended == b'id,name\n1,"a\nb"\n2,"' + long + b'\n"\n'

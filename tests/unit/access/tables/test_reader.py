@@ -1,5 +1,6 @@
 """The table reader's errors."""
 
+import errno
 import json
 
 import pytest
@@ -36,6 +37,15 @@ def test_a_name_that_is_a_word_of_sql_is_told(sql: str, said: str) -> None:
         with pytest.raises(LakegateError, match=said) as caught, reader.answer(sql):
             pass
     assert caught.value.code == "BAD_SQL"
+
+
+@pytest.mark.parametrize("number", [errno.EPIPE, errno.ENOSPC])
+def test_output_that_cannot_be_written_is_no_fault_of_the_data(number: int) -> None:
+    """Rows may be printed into `head`, which takes only the first, or onto a full disk."""
+    with answering(_EMPTY % (len(_JSON), _JSON)) as address:
+        reader = Reader(address, "token", "main")
+        with pytest.raises(OSError, match=f"Errno {number}"), reader.answer("SELECT 1"):
+            raise OSError(number, "printing failed")
 
 
 def test_a_state_whose_files_are_deleted_says_how_long_states_are_kept() -> None:

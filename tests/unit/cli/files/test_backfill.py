@@ -45,6 +45,13 @@ def test_each_file_that_was_not_copied_is_shown_with_its_reason(
     assert printed.count("TAKEN-0.csv") == 2
 
 
+def test_each_file_has_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """A name with a line end in it cannot begin a line of its own."""
+    file = Handled(Source("old", "a\nb.csv", "etag", 5), "shop/orders/a\nb.csv", Step.TAKEN)
+    report(Progress(skipped=(file,)), as_json=False)
+    assert "s3://old/a␊b.csv → shop/orders/a␊b.csv\n" in capsys.readouterr().out
+
+
 def test_many_skipped_files_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     """Twenty are shown, and the way to see all."""
     many = tuple(_handled(Step.IGNORED, number) for number in range(25))

@@ -1,0 +1,72 @@
+"""Reports are shown without the values that the contracts in force hide by now."""
+
+from dataclasses import replace
+
+import pytest
+
+from access.ingestions.shown_report import shown_report
+from functions.model.ingestion import Ingestion
+from lakegate.audit.diagnosis import BadCell
+from lakegate.audit.report import READABLE, AuditReport
+from tests.fakes.deployment import ORDERS, OTHER_TABLE, RETURNS, TABLE, Deployment
+from tests.fakes.job import FAILED, rejected
+
+HIDDEN = "(hidden)"
+SECRET = "required: true, classification: confidential"
+CELL = BadCell("line 3", "id", "x", "not a whole number").sample
+ROW = {"_place": "line 2", "id": "7", "city": "Rome"}
+
+
+def failing(report: AuditReport) -> AuditReport:
+    """Return the report of a run that found a row and a cell."""
+    row, cell = replace(FAILED, samples=(ROW,)), replace(FAILED, id=READABLE, samples=(CELL,))
+    return replace(rejected(report), checks=(row, cell))
+
+
+@pytest.fixture
+def deployment() -> Deployment:
+    return Deployment()
+
+
+def put(deployment: Deployment, contract: str, table: str = TABLE) -> None:
+    deployment.lake.put_text(f"contracts/{table}.yaml", contract.encode())
+
+
+def samples(deployment: Deployment, ingestion: Ingestion) -> list[dict[str, str | None]]:
+    report = shown_report(deployment.adapters, ingestion)
+    assert report
+    return [dict(row) for check in report.checks for row in check.samples]
+
+
+@pytest.mark.parametrize(
+    ("contract", "shown"),
+    [
+        (ORDERS, [ROW, CELL]),
+        (
+            ORDERS.replace("required: true", SECRET),
+            [ROW | {"id": HIDDEN}, CELL | {"value": HIDDEN}],
+        ),
+        ("no contract", [ROW | {"id": HIDDEN, "city": HIDDEN}, CELL | {"value": HIDDEN}]),
+    ],
+)
+def test_values_that_are_confidential_by_now_are_hidden(
+    deployment: Deployment, contract: str, shown: list[dict[str, str | None]]
+) -> None:
+    """A column that became confidential is hidden in older reports, all where nobody knows."""
+    landed = deployment.land("shop/orders/a.csv", script=failing)
+    deployment.settle()
+    put(deployment, contract)
+    assert samples(deployment, deployment.ingestion(landed)) == shown
+
+
+@pytest.mark.parametrize(
+    ("table", "contract", "shown"), [(TABLE, ORDERS, "7"), (OTHER_TABLE, RETURNS, HIDDEN)]
+)
+def test_of_a_batch_each_file_goes_by_its_own_contract(
+    deployment: Deployment, table: str, contract: str, shown: str
+) -> None:
+    """What a table's contract hides is hidden in that table's file, and shown in another's."""
+    batch = deployment.batch("monday", {"a.csv": OTHER_TABLE, "b.csv": TABLE}, script=failing)
+    deployment.settle()
+    put(deployment, contract.replace("required: true", SECRET), table)
+    assert samples(deployment, deployment.ingestion(batch))[0]["id"] == shown
