@@ -226,8 +226,7 @@ def _require_audited(adapters: Adapters, unit: Unit) -> None:
 def _next_intent(adapters: Adapters, refused: Unit, elsewhere: set[str]) -> Ingestion:
     """Take the first step towards another intent for a unit that main refused."""
     first = refused.members[0]
-    if first.terms.replaces or first.is_decided:
-        require_recorded(adapters, first)
+    require_recorded(adapters, [i for i in refused.members if i.terms.replaces or i.is_decided])
     if first.terms.replaces:
         return first  # which `prepare` will see to
     # What these change, or look at, is another table now.

@@ -283,11 +283,15 @@ def test_a_rebuilt_ledger_closes_it_again(deployment: Scenario) -> None:
         published(deployment, old)
 
 
+@pytest.mark.parametrize("lost", [False, True])
 @pytest.mark.parametrize("replayed_first", [True, False])
 def test_a_replayed_file_gives_way_in_a_group_as_well(
-    deployment: Scenario, replayed_first: bool
+    deployment: Scenario, replayed_first: bool, lost: bool
 ) -> None:
-    """If main gets a newer version before the group of a file, the others come without it."""
+    """If main gets a newer version before the group of a file, the others come without it.
+
+    So they do where the ledger lost the newer version since.
+    """
     deployment.share(1)
     deployment.others.append(TABLE)
     failed = deployment.ended(KEY, b"first", rejected)
@@ -303,6 +307,8 @@ def test_a_replayed_file_gives_way_in_a_group_as_well(
     deployment.run_jobs()
     deployment.deliver_one(2)  # before the verdict on the group
     assert deployment.states(newer, failed) == [State.PUBLISHED, State.LANDED]
+    if lost:
+        deployment.ledger.lose(deployment.ingestion(newer).id)
     deployment.settle()
     ended = deployment.ingestion(failed)
     assert (deployment.end(ended), ended.superseded_by) == (
