@@ -24,7 +24,7 @@ from functions.model.commits import NotOnMain
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.outcome.finish import end, end_published, finish, finish_published
 from functions.pipeline.outcome.versions import require_recorded
-from functions.pipeline.publication.duplicates import doubled
+from functions.pipeline.publication.duplicates import doubled, doubled_by
 from functions.pipeline.publication.fresh_branch import (
     run_unpublished_again,
 )
@@ -120,17 +120,22 @@ def _merged(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
 def _leaving(adapters: Adapters, unit: Unit) -> Sequence[Ingestion]:
     """Return the members of a unit as they run again instead of its merge; none if they need not.
 
-    One that a newer version keeps from main has a run of its own then: it may have to end with its
+    One that another file keeps from main has a run of its own then: it may have to end with its
     branch, and wait without holding up the others.
     """
     if unit.is_evidence:
         return unit.leaving  # a process died after it had ended the first
-    late = {each.id for each in unit.members if each.group and newer_first(adapters, each)}
+    late = {each.id for each in unit.members if each.group and _is_kept_back(adapters, each)}
     if not late and keeps_order(adapters, unit.members):
         return ()
-    why = "a newer version comes before one of its files" if late else "its files are out of order"
+    why = "another file comes before one of them" if late else "its files are out of order"
     logger.warning("the job must run again", extra={"why": why})
     return [alone(each) if each.id in late else each for each in unit.members]
+
+
+def _is_kept_back(adapters: Adapters, member: Ingestion) -> bool:
+    """Return whether a newer version keeps it from main, or a file with the same bytes."""
+    return bool(newer_first(adapters, member) or doubled_by(adapters, member))
 
 
 def _by_contract_in_force(adapters: Adapters, unit: Unit, changed: str) -> Ingestion:
@@ -148,7 +153,7 @@ def _prepared(adapters: Adapters, ingestion: Ingestion, *, refused: bool) -> tup
     """
     if not ingestion.group and (late := given_way(adapters, ingestion)):
         return late, False
-    if late := doubled(adapters, ingestion):
+    if not ingestion.group and (late := doubled(adapters, ingestion)):
         return late, False
     if not ingestion.group and (late := overtaken(adapters, ingestion)):
         return late, False
