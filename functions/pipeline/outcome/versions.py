@@ -95,20 +95,20 @@ def older_failures(adapters: Adapters, published: Ingestion) -> list[Ingestion]:
     return [each for each in others if each.is_open and is_newer(published, each)]
 
 
-def require_recorded(adapters: Adapters, ingestion: Ingestion) -> None:
-    """Raise Transient LEDGER_INCOMPLETE where the ledger lost a version that is on main.
+def require_recorded(adapters: Adapters, members: Collection[Ingestion]) -> None:
+    """Raise Transient LEDGER_INCOMPLETE where the ledger lost a version of a key that is on main.
 
-    Main's log is read back to the commit at which the ingestion's branch was created. The sweep
+    Main's log is read back to the commit at which the members' branch was created. The sweep
     restores what was lost.
     """
-    ids: set[str] = set()
-    for commit in adapters.catalog.log():
-        if commit.hash == ingestion.base_hash:
+    ids, objects = set[str](), {each.landed.uri for each in members}
+    bases = {each.base_hash for each in members}
+    for commit in adapters.catalog.log() if members else ():
+        if commit.hash in bases:
             break
-        named = merge_commit.published(commit)
-        ids |= {each.id for each in named if each.object == ingestion.landed.uri}
+        ids |= {each.id for each in merge_commit.published(commit) if each.object in objects}
     if lost := ids - adapters.ledger.known(sorted(ids), consistent=True):
-        message = f"main has {', '.join(sorted(lost))}, versions of its key that the ledger lacks"
+        message = f"main has {', '.join(sorted(lost))}, other versions that the ledger lacks"
         raise Transient("LEDGER_INCOMPLETE", f"{message}: the sweep restores them first")
 
 

@@ -51,18 +51,29 @@ def hold(adapters: Adapters, audited: Ingestion, first: Ingestion) -> Ingestion:
 
 
 def doubled(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
-    """Return an approved ingestion as it is then, if it would double what another brought.
+    """Return an audited ingestion as it is then, if it would double what another brought.
 
-    Its failed checks were approved, which says nothing about that. Return None if nothing is
-    doubled, or a person approved just that.
+    Return None if nothing is doubled, or a person approved just that.
     """
-    is_approved = ingestion.state is State.AUDITED and ingestion.decisions.approval
-    if not is_approved or not _may_hold(ingestion):
-        return None
-    first = earlier(adapters, ingestion)
-    if not (first and is_held(ingestion, first)):
+    first = doubled_by(adapters, ingestion)
+    if first is None:
         return None
     return end_if_merged(adapters, ingestion) or hold(adapters, ingestion, first)
+
+
+def doubled_by(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
+    """Return what an audited ingestion would double where one of the two was approved, or None.
+
+    The approval of failed checks says nothing about that. And it may come while the verdict on the
+    other is recorded: so both look again, after they were saved as audited.
+    """
+    if ingestion.state is not State.AUDITED or not _may_hold(ingestion):
+        return None
+    first = earlier(adapters, ingestion)
+    if first is None or not is_held(ingestion, first):
+        return None
+    came_back = _has_passed(first) and first.decisions.approval
+    return first if ingestion.decisions.approval or came_back else None
 
 
 def original(

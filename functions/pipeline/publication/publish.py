@@ -13,6 +13,7 @@ An intent is replaced only once main is known to refuse its branch for ever, so 
 successor only one can be published. docs/adr/0008-publishing-together.md has the whole argument.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from functions.adapters.all import Adapters
@@ -23,14 +24,14 @@ from functions.model.commits import NotOnMain
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.outcome.finish import end, end_published, finish, finish_published
 from functions.pipeline.outcome.versions import require_recorded
-from functions.pipeline.publication.duplicates import doubled
+from functions.pipeline.publication.duplicates import doubled, doubled_by
 from functions.pipeline.publication.fresh_branch import (
     run_unpublished_again,
 )
 from functions.pipeline.publication.reaudit import audit_again
 from functions.pipeline.publication.rebase import Unit, rebase, unit_of
-from functions.pipeline.publication.replace import given_way, prepare
-from functions.pipeline.publication.retry import run_all_again
+from functions.pipeline.publication.replace import given_way, newer_first, prepare
+from functions.pipeline.publication.retry import alone, run_all_again
 from functions.pipeline.publication.table_queue import keeps_order, must_wait, next_in_queue
 from functions.pipeline.start.contracts import outdated
 from functions.pipeline.start.landing_order import overtaken
@@ -94,9 +95,8 @@ def _merged(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
         if not may_merge:
             return ingestion
         unit = unit_of(adapters, ingestion)
-        if why := _why_again(adapters, unit):
-            logger.warning("the job must run again", extra={"why": why})
-            return run_unpublished_again(adapters, unit.leaving)
+        if leaving := _leaving(adapters, unit):
+            return run_unpublished_again(adapters, leaving)
         if changed := outdated(adapters, unit.members):
             return _by_contract_in_force(adapters, unit, changed)
         try:
@@ -117,11 +117,25 @@ def _merged(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     raise Transient("TABLE_BUSY", message)
 
 
-def _why_again(adapters: Adapters, unit: Unit) -> str:
-    """Return why the jobs of a unit run again instead of its merge, "" if they need not."""
-    if unit.is_evidence:  # a process died after it had ended the first
-        return "its branch is evidence of what another file ended for"
-    return "" if keeps_order(adapters, unit.members) else "its files are out of order"
+def _leaving(adapters: Adapters, unit: Unit) -> Sequence[Ingestion]:
+    """Return the members of a unit as they run again instead of its merge; none if they need not.
+
+    One that another file keeps from main has a run of its own then: it may have to end with its
+    branch, and wait without holding up the others.
+    """
+    if unit.is_evidence:
+        return unit.leaving  # a process died after it had ended the first
+    late = {each.id for each in unit.members if each.group and _is_kept_back(adapters, each)}
+    if not late and keeps_order(adapters, unit.members):
+        return ()
+    why = "another file comes before one of them" if late else "its files are out of order"
+    logger.warning("the job must run again", extra={"why": why})
+    return [alone(each) if each.id in late else each for each in unit.members]
+
+
+def _is_kept_back(adapters: Adapters, member: Ingestion) -> bool:
+    """Return whether a newer version keeps it from main, or a file with the same bytes."""
+    return bool(newer_first(adapters, member) or doubled_by(adapters, member))
 
 
 def _by_contract_in_force(adapters: Adapters, unit: Unit, changed: str) -> Ingestion:
@@ -137,9 +151,9 @@ def _prepared(adapters: Adapters, ingestion: Ingestion, *, refused: bool) -> tup
     Other versions of its key may keep it from main, or may have to be replaced. Others of its table
     may have priority.
     """
-    if ingestion.is_decided and (late := given_way(adapters, ingestion)):
+    if not ingestion.group and (late := given_way(adapters, ingestion)):
         return late, False
-    if late := doubled(adapters, ingestion):
+    if not ingestion.group and (late := doubled(adapters, ingestion)):
         return late, False
     if not ingestion.group and (late := overtaken(adapters, ingestion)):
         return late, False
@@ -217,8 +231,7 @@ def _require_audited(adapters: Adapters, unit: Unit) -> None:
 def _next_intent(adapters: Adapters, refused: Unit, elsewhere: set[str]) -> Ingestion:
     """Take the first step towards another intent for a unit that main refused."""
     first = refused.members[0]
-    if first.terms.replaces or first.is_decided:
-        require_recorded(adapters, first)
+    require_recorded(adapters, [i for i in refused.members if i.terms.replaces or i.is_decided])
     if first.terms.replaces:
         return first  # which `prepare` will see to
     # What these change, or look at, is another table now.

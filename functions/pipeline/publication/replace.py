@@ -160,15 +160,24 @@ def given_way(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
     comes to main later changes the table, so main refuses the merge and the versions are read
     again. docs/adr/0010-versions.md has the whole argument.
     """
-    newer = newest_newer(adapters, ingestion)
-    if newer is None or newer.id == ingestion.decisions.despite:
-        return None
-    newer_waits = ingestion.terms.is_ordered or (ingestion.is_compared and newer.is_compared)
-    if newer_waits and not is_on_main(adapters, newer):
+    newer = newer_first(adapters, ingestion)
+    if newer is None:
         return None
     if merged := end_if_merged(adapters, ingestion):
         return merged  # it was there before the newer one
     return _given_way(adapters, ingestion, newer) if is_on_main(adapters, newer) else ingestion
+
+
+def newer_first(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
+    """Return the newer version that keeps an audited ingestion from main, None without one.
+
+    Only what failed before, and is to be published beside other versions, gives way.
+    """
+    newer = newest_newer(adapters, ingestion) if ingestion.is_decided else None
+    if newer is None or newer.id == ingestion.decisions.despite:
+        return None
+    newer_waits = ingestion.terms.is_ordered or (ingestion.is_compared and newer.is_compared)
+    return None if newer_waits and not is_on_main(adapters, newer) else newer
 
 
 def _given_way(adapters: Adapters, ingestion: Ingestion, newer: Ingestion) -> Ingestion:

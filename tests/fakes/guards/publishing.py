@@ -21,6 +21,7 @@ from tests.fakes.catalog import FakeCatalog
 from tests.fakes.guards.guard import Guard, always, never, nothing
 from tests.fakes.openings import (
     A_GROUP_LOSES_A_MEMBER,
+    A_GROUP_WITH_A_FORGED_ROW,
     A_LATE_DECISION,
     A_LATE_FILE_AND_A_GROUP,
     A_LATE_TWIN,
@@ -45,6 +46,11 @@ def _merge_head(merge_intent: Any, adapters: Adapters, unit: Unit) -> Any:
     return merge_intent(
         adapters, replace(unit, intent=Intent(branch, adapters.catalog.head(branch)))
     )
+
+
+def _without_evidence(unit_of: Any, *known: Any) -> Unit:
+    unit: Unit = unit_of(*known)
+    return replace(unit, is_evidence=False)
 
 
 def _merge_or_give_up(merge_intent: Any, adapters: Adapters, unit: Unit) -> Any:
@@ -197,7 +203,16 @@ PUBLISHING = (
     Guard(
         "an ingestion that failed once is published alone",
         "published after a newer version",
-        (Patch(rebase, "_may_join", lambda _, i: not (i.terms.replaces or i.change or i.parts)),),
+        (
+            Patch(rebase, "_may_join", lambda _, i: not (i.terms.replaces or i.change or i.parts)),
+            Patch(publish, "_leaving", lambda *_: ()),  # or else its group runs again
+        ),
         opening=A_LATE_DECISION,
+    ),
+    Guard(
+        "a branch with which a file ended is not its group's any more",
+        "evidence is gone",
+        (Patch(rebase, "unit_of", _without_evidence),),
+        opening=A_GROUP_WITH_A_FORGED_ROW,
     ),
 )

@@ -18,6 +18,7 @@ from tests.fakes.events import (
     Strike,
     Time,
 )
+from tests.fakes.forgeries import Forge, Forgery
 from tests.fakes.stage import File, Kind, Story
 from tests.fakes.upkeep_events import Amiss, CleanUpAmiss
 
@@ -235,6 +236,17 @@ STORIES: dict[str, Story] = {
         Decide(publishes=True),
         Land(),
         Land(),
+    ),
+    "a branch with which a file ended is not its group's any more": (
+        Change(),
+        Share(),
+        Land(),
+        Land("shop/orders/b.parquet"),
+        Deliver(),
+        Deliver(),
+        RunJob(),
+        Forge(Forgery.GROUP_ROWS),
+        Strike("ledger.save", Kind.DIES_AFTER),
     ),
     "an older file does not replace the rows of a newer one": (
         Contract("replaces rows"),

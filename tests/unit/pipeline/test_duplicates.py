@@ -127,6 +127,37 @@ def test_they_are_held_after_another_job_run_as_well() -> None:
     assert deployment.end(both[1]) == "rejected LIKELY_DUPLICATE"
 
 
+def test_an_approval_and_a_verdict_at_one_moment_double_nothing(deployment: Scenario) -> None:
+    """Where a file is approved while the verdict on the same bytes is recorded, these are held."""
+    deployment.ask(onDuplicate="hold")
+    first = deployment.ended(KEY, b"the same", rejected)
+    again = deployment.run(OTHER, b"the same")
+    meanwhile = Fault(lambda: deployment.publish_anyway(first))
+    deployment.journal.strike("ledger.save", meanwhile)
+    deployment.settle()
+    assert deployment.ingestion(first).state is State.PUBLISHED
+    assert deployment.end(again) == "rejected LIKELY_DUPLICATE"
+    assert len(deployment.published_files()) == 1
+
+
+def test_an_approval_at_one_moment_doubles_no_member_of_a_group(deployment: Scenario) -> None:
+    """So it is where main refuses another file, which they are registered again with."""
+    deployment.ask(onDuplicate="hold")
+    first = deployment.ended(KEY, b"the same", rejected)
+    another = deployment.submit("shop/orders/c.parquet")
+    again = deployment.run(OTHER, b"the same")
+    meanwhile = Fault(lambda: deployment.publish_anyway(first))
+    deployment.journal.strike_later("ledger.save", meanwhile, 1)
+    deployment.deliver_together(0, 2)
+    deployment.settle()
+    assert [deployment.end(each) for each in (first, another, again)] == [
+        "published CHECKS_FAILED",
+        "published",
+        "rejected LIKELY_DUPLICATE",
+    ]
+    assert deployment.ingestion(again).attempt == 2
+
+
 def test_an_approval_publishes_them_without_a_hold(deployment: Scenario) -> None:
     """If the contract publishes duplicates, one approval of failed checks publishes the file."""
     _, again = rejected_twice(deployment)

@@ -24,6 +24,7 @@ from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.operations.upkeep.expire import expire
 from lakegate.errors import LakegateError
 from lakegate.job.landing import LandedObject
+from tests.fakes.deployment import TABLE
 from tests.fakes.faults import ProcessDied
 from tests.fakes.job import Script, crashed, errored, passed, rejected
 from tests.fakes.scenario import FIRST, KEY, Scenario
@@ -280,3 +281,39 @@ def test_a_rebuilt_ledger_closes_it_again(deployment: Scenario) -> None:
     assert deployment.end_of(old).superseded_by == newer.id
     with pytest.raises(LakegateError, match="SUPERSEDED"):
         published(deployment, old)
+
+
+@pytest.mark.parametrize("lost", [False, True])
+@pytest.mark.parametrize("replayed_first", [True, False])
+def test_a_replayed_file_gives_way_in_a_group_as_well(
+    deployment: Scenario, replayed_first: bool, lost: bool
+) -> None:
+    """If main gets a newer version before the group of a file, the others come without it.
+
+    So they do where the ledger lost the newer version since.
+    """
+    deployment.share(1)
+    deployment.others.append(TABLE)
+    failed = deployment.ended(KEY, b"first", rejected)
+    deployment.script(failed, passed)
+    if replayed_first:
+        deployment.replay(failed)
+    other = deployment.submit("shop/orders/other.parquet")
+    if not replayed_first:
+        deployment.replay(failed)
+    deployment.run_jobs()
+    newer = deployment.land(KEY, b"second")
+    deployment.deliver_one(-1)
+    deployment.run_jobs()
+    deployment.deliver_one(2)  # before the verdict on the group
+    assert deployment.states(newer, failed) == [State.PUBLISHED, State.LANDED]
+    if lost:
+        deployment.ledger.lose(deployment.ingestion(newer).id)
+    deployment.settle()
+    ended = deployment.ingestion(failed)
+    assert (deployment.end(ended), ended.superseded_by) == (
+        "rejected SUPERSEDED",
+        deployment.ingestion(newer).id,
+    )
+    assert ended.branch in deployment.catalog.references()
+    assert deployment.on_main(newer, other.landed, failed) == [True, True, False]
