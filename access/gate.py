@@ -54,12 +54,14 @@ Which = Ingestion | str
 class Gate:
     """A deployment of Lakegate. Each method raises LakegateError with a sentence for people.
 
-    An ingestion is named by its value, its id, or the first characters of the id.
+    An ingestion is named by its value, its id, or the first characters of the id. `discards` does
+    so for a person, as a stage's function has rights for it that people have not.
     """
 
     name: str
     adapters: Adapters = field(repr=False)
     reader: Callable[[str], "Reader"] = field(repr=False)
+    discards: Callable[[model.Ingestion, str], Outcome] | None = field(default=None, repr=False)
 
     def drop(self, *files: Path | str, table: str = "", key: str = "") -> tuple[Ingestion, ...]:
         """Upload files to the landing bucket; return the ingestions that they begin.
@@ -188,6 +190,8 @@ class Gate:
     def discard(self, which: Which, *, by: str = "") -> Ingestion:
         """Delete a failed ingestion's branches: its rows are given up."""
         ingestion = identified(self.adapters.ledger, _id(which))
+        if self.discards:
+            return self._decided(self.discards(ingestion, by))
         return self._decided(failed.discard(self.adapters, ingestion, by=by))
 
     def change(
@@ -287,7 +291,7 @@ def connect(stage: str = "") -> Gate:
     deployment = choice.open()
     os.environ[_CONNECTED] = stage
     _log_as_a_library()
-    return Gate(choice.name, deployment.adapters(), deployment.reader)
+    return Gate(choice.name, deployment.adapters(), deployment.reader, deployment.discard)
 
 
 @cache

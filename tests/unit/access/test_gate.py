@@ -15,6 +15,8 @@ import pytest
 
 import lakegate
 from access.deployment.checkout import ROOT
+from functions.model.ingestion import Ingestion
+from functions.operations.decisions.failed import Outcome
 from lakegate.audit.diagnosis import BadCell
 from lakegate.audit.report import READABLE, AuditReport, Verdict
 from lakegate.errors import LakegateError
@@ -197,6 +199,19 @@ def test_a_failed_file_is_discarded() -> None:
     assert (done.state, done.left) == ("discarded", "")
     with pytest.raises(LakegateError, match="already discarded"):
         gate.discard(done)
+
+
+def test_a_stage_discards_by_its_own_function() -> None:
+    """Where the deployment discards for people, who lack the rights, the gate asks it to."""
+    deployment, asked = Deployment(), list[str]()
+
+    def discards(ingestion: Ingestion, by: str) -> Outcome:
+        asked.append(by)
+        return Outcome(ingestion, "its branch")
+
+    gate, id_ = replace(gate_of(deployment), discards=discards), ended(deployment, rejected)
+    assert (gate.discard(id_, by="Ann").left, asked) == ("its branch", ["Ann"])
+    assert gate.show(id_).state == "rejected"
 
 
 def test_tables_are_changed_and_get_their_rows_back() -> None:
