@@ -285,7 +285,7 @@ def connect(stage: str = "") -> Gate:
     before = os.environ.get(_CONNECTED, stage)
     if before != stage:
         message = f"this process is connected to {before or 'the default deployment'} already"
-        remedy = "Connect to another deployment in a process of its own."
+        remedy = "Connect to another one in a process that inherits no environment of this one."
         raise LakegateError("CONNECTED_ELSEWHERE", f"{message}\n{remedy}")
     choice = _choice(stage)
     deployment = choice.open()
