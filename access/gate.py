@@ -68,11 +68,18 @@ class Gate:
 
         They land in the landing prefix of a `table`, or of the only table that has a contract, or
         under a `key`; one that ends in a slash is a prefix. A `_manifest.json` uploads the files
-        that it lists, as one batch.
+        that it lists, as one batch. Raises LakegateError PARTLY_DROPPED with the ids of those that
+        landed before another could not be uploaded: dropped again, they would land twice.
         """
-        target = uploads.Target(table, key)
-        dropped = uploads.drop(self.adapters, [Path(each) for each in files], target)
-        return tuple(Ingestion.of(item.ingestion) for item in dropped)
+        target, done = uploads.Target(table, key), list[Ingestion]()
+        try:
+            for item in uploads.drop(self.adapters, [Path(each) for each in files], target):
+                done.append(Ingestion.of(item.ingestion))
+        except LakegateError as error:
+            if not done:
+                raise
+            raise _partly(done, error) from error
+        return tuple(done)
 
     def wait(self, *which: Which, seconds: float = _PATIENCE) -> tuple[Ingestion, ...]:
         """Wait until ingestions have ended; return them with their reports, in the given order.
@@ -306,6 +313,12 @@ def _log_as_a_library() -> None:
     for handler in logger.handlers:
         if isinstance(handler, logging.StreamHandler):
             handler.setStream(sys.stderr)
+
+
+def _partly(done: list[Ingestion], error: LakegateError) -> LakegateError:
+    landed = ", ".join(f"{each.key} as {each.id}" for each in done)
+    remedy = f"Drop only the others again; these have landed: {landed}"
+    return LakegateError("PARTLY_DROPPED", f"not all files landed: {error}\n{remedy}")
 
 
 def _state_at(to: str | datetime) -> str:
