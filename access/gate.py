@@ -54,23 +54,32 @@ Which = Ingestion | str
 class Gate:
     """A deployment of Lakegate. Each method raises LakegateError with a sentence for people.
 
-    An ingestion is named by its value, its id, or the first characters of the id.
+    An ingestion is named by its value, its id, or the first characters of the id. `discards` does
+    so for a person, as a stage's function has rights for it that people have not.
     """
 
     name: str
     adapters: Adapters = field(repr=False)
     reader: Callable[[str], "Reader"] = field(repr=False)
+    discards: Callable[[model.Ingestion, str], Outcome] | None = field(default=None, repr=False)
 
     def drop(self, *files: Path | str, table: str = "", key: str = "") -> tuple[Ingestion, ...]:
         """Upload files to the landing bucket; return the ingestions that they begin.
 
         They land in the landing prefix of a `table`, or of the only table that has a contract, or
         under a `key`; one that ends in a slash is a prefix. A `_manifest.json` uploads the files
-        that it lists, as one batch.
+        that it lists, as one batch. Raises LakegateError PARTLY_DROPPED with the ids of those that
+        landed before another could not be uploaded: dropped again, they would land twice.
         """
-        target = uploads.Target(table, key)
-        dropped = uploads.drop(self.adapters, [Path(each) for each in files], target)
-        return tuple(Ingestion.of(item.ingestion) for item in dropped)
+        target, done = uploads.Target(table, key), list[Ingestion]()
+        try:
+            for item in uploads.drop(self.adapters, [Path(each) for each in files], target):
+                done.append(Ingestion.of(item.ingestion))
+        except LakegateError as error:
+            if not done:
+                raise
+            raise _partly(done, error) from error
+        return tuple(done)
 
     def wait(self, *which: Which, seconds: float = _PATIENCE) -> tuple[Ingestion, ...]:
         """Wait until ingestions have ended; return them with their reports, in the given order.
@@ -188,6 +197,8 @@ class Gate:
     def discard(self, which: Which, *, by: str = "") -> Ingestion:
         """Delete a failed ingestion's branches: its rows are given up."""
         ingestion = identified(self.adapters.ledger, _id(which))
+        if self.discards:
+            return self._decided(self.discards(ingestion, by))
         return self._decided(failed.discard(self.adapters, ingestion, by=by))
 
     def change(
@@ -281,13 +292,13 @@ def connect(stage: str = "") -> Gate:
     before = os.environ.get(_CONNECTED, stage)
     if before != stage:
         message = f"this process is connected to {before or 'the default deployment'} already"
-        remedy = "Connect to another deployment in a process of its own."
+        remedy = "Connect to another one in a process that inherits no environment of this one."
         raise LakegateError("CONNECTED_ELSEWHERE", f"{message}\n{remedy}")
     choice = _choice(stage)
     deployment = choice.open()
     os.environ[_CONNECTED] = stage
     _log_as_a_library()
-    return Gate(choice.name, deployment.adapters(), deployment.reader)
+    return Gate(choice.name, deployment.adapters(), deployment.reader, deployment.discard)
 
 
 @cache
@@ -302,6 +313,12 @@ def _log_as_a_library() -> None:
     for handler in logger.handlers:
         if isinstance(handler, logging.StreamHandler):
             handler.setStream(sys.stderr)
+
+
+def _partly(done: list[Ingestion], error: LakegateError) -> LakegateError:
+    landed = ", ".join(f"{each.key} as {each.id}" for each in done)
+    remedy = f"Drop only the others again; these have landed: {landed}"
+    return LakegateError("PARTLY_DROPPED", f"not all files landed: {error}\n{remedy}")
 
 
 def _state_at(to: str | datetime) -> str:

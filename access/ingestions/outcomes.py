@@ -55,11 +55,11 @@ def why_again(ingestion: Ingestion) -> str:
         return f"{asked.what} requested by {asked.by}" if asked else "replay requested"
     if ingestion.failures:
         return "the run before did not finish it"
-    return "main changed meanwhile"
+    return "main or its contract changed, or a right was missing"
 
 
 def attempt(ingestion: Ingestion) -> str:
-    """Return the number of its attempt with the reason for it: `2 (main changed meanwhile)`."""
+    """Return the number of its attempt with the reason for it: `2 (replay requested by Ann)`."""
     why = why_again(ingestion)
     return f"{ingestion.attempt} ({why})" if why else str(ingestion.attempt)
 

@@ -72,11 +72,14 @@ def write_broken(adapters: Adapters, rejected: Ingestion, out: Path, find: Find)
     """Write the broken rows of a rejected file into a new file, which only its owner can read.
 
     Raises LakegateError: what `require_mendable` does, NOT_BY_ROWS where no row can mend it,
-    FILE_EXISTS, and what `find` raises.
+    FILE_EXISTS, UNWRITABLE_FILE, and what `find` raises.
     """
     if out.exists():
         message = f"{out} exists: it may have rows that were corrected\nGive another --out."
         raise LakegateError("FILE_EXISTS", message)
+    if not out.parent.is_dir():  # else this is known only once all rows are found
+        message = f"there is no folder {out.parent}\nMake it, or give another --out."
+        raise LakegateError("UNWRITABLE_FILE", message)
     with _opened(adapters, rejected, find) as found:
         hides = concealment(adapters, found.contract, rejected.terms.contract_key)
         _write(found, out)

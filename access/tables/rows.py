@@ -100,7 +100,8 @@ class Evidence:
         known = f"({FILE}, {POSITION}) NOT IN ({at}), " if at else ""
         order = f"ORDER BY {known}{FILE}, {POSITION}"
         self._run(
-            f"CREATE OR REPLACE TEMP TABLE first AS SELECT * FROM broken {order} LIMIT {limit}"
+            f"CREATE OR REPLACE TEMP TABLE first AS SELECT {FILE}, {POSITION} FROM broken "
+            f"{order} LIMIT {limit}"
         )
         files = [file for (file,) in self._run(f"SELECT DISTINCT {FILE} FROM first ORDER BY 1")]
         self._enter(Stream(self._rows, columns, files))

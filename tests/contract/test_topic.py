@@ -50,6 +50,12 @@ def test_a_formula_keeps_its_stars() -> None:
     assert formula in body(alert(INGESTION, report))
 
 
+def test_a_title_has_the_files_own_name() -> None:
+    """What is markup elsewhere is a part of the name in a title, which has none."""
+    named = replace(INGESTION, landed=replace(INGESTION.landed, key="shop/*a* &amp; :x:.csv"))
+    assert body(alert(named, REPORT)).startswith("shop.orders: *a* &amp; :x:.csv rejected")
+
+
 @given(st.text(max_size=3000), st.text(max_size=3000))
 def test_any_alert_is_one_that_sns_takes(name: str, found: str) -> None:
     """Any alert gives a subject of under 100 printable ASCII characters and at most 256 KB."""

@@ -15,9 +15,12 @@ import pytest
 
 import lakegate
 from access.deployment.checkout import ROOT
+from functions.model.ingestion import Ingestion
+from functions.operations.decisions.failed import Outcome
 from lakegate.audit.diagnosis import BadCell
 from lakegate.audit.report import READABLE, AuditReport, Verdict
 from lakegate.errors import LakegateError
+from lakegate.job.landing import ingestion_id
 from tests.fakes.deployment import ORDERS, Deployment
 from tests.fakes.job import FAILED, ROWS, Script, passed, rejected
 
@@ -67,6 +70,18 @@ def test_the_log_of_a_table_names_what_was_published() -> None:
     assert commit.hash == gate.show(id_).commit
     with pytest.raises(LakegateError, match="no commit of"):
         gate.log("shop.ordres")
+
+
+def test_a_drop_that_fails_midway_names_what_has_landed(tmp_path: Path) -> None:
+    """A program that tries again must not land the first files twice, so it is told their ids."""
+    deployment = Deployment()
+    (tmp_path / "a.csv").write_bytes(b"id\n1\n")
+    with (tmp_path / "b.csv").open("wb") as large:
+        large.truncate((5 << 30) + 1)
+    with pytest.raises(LakegateError, match=r"PARTLY_DROPPED.*TOO_LARGE") as caught:
+        gate_of(deployment).drop(tmp_path / "a.csv", tmp_path / "b.csv", table="shop.orders")
+    (landed,) = deployment.landing.landed()
+    assert f"{landed.key} as {ingestion_id(landed)}" in caught.value.message
 
 
 def test_a_dropped_file_is_waited_for(tmp_path: Path) -> None:
@@ -197,6 +212,19 @@ def test_a_failed_file_is_discarded() -> None:
     assert (done.state, done.left) == ("discarded", "")
     with pytest.raises(LakegateError, match="already discarded"):
         gate.discard(done)
+
+
+def test_a_stage_discards_by_its_own_function() -> None:
+    """Where the deployment discards for people, who lack the rights, the gate asks it to."""
+    deployment, asked = Deployment(), list[str]()
+
+    def discards(ingestion: Ingestion, by: str) -> Outcome:
+        asked.append(by)
+        return Outcome(ingestion, "its branch")
+
+    gate, id_ = replace(gate_of(deployment), discards=discards), ended(deployment, rejected)
+    assert (gate.discard(id_, by="Ann").left, asked) == ("its branch", ["Ann"])
+    assert gate.show(id_).state == "rejected"
 
 
 def test_tables_are_changed_and_get_their_rows_back() -> None:

@@ -19,7 +19,7 @@ def _asked(what: str) -> Ingestion:
     [
         (SUBMITTED, "1"),
         (SUBMITTED.but(attempt=2, failures=1), "2 (the run before did not finish it)"),
-        (SUBMITTED.but(attempt=2), "2 (main changed meanwhile)"),
+        (SUBMITTED.but(attempt=2), "2 (main or its contract changed, or a right was missing)"),
         (_REPLAYED, "2 (replay requested)"),
         (
             _asked("replay"),

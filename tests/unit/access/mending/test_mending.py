@@ -250,6 +250,13 @@ def test_broken_rows_are_for_their_owner_alone(file: Rejected) -> None:
     assert file.write("other")[0].is_secret
 
 
+def test_a_folder_that_is_not_there_is_told_at_once(file: Rejected) -> None:
+    """Nobody waits for rows that cannot be written, or is told to delete a file that is not."""
+    with pytest.raises(LakegateError, match=r"no folder .*\nMake it"):
+        file.write("missing/broken.csv")
+    assert file.asked == []
+
+
 def test_what_else_failed_is_said(deployment: Scenario, tmp_path: Path) -> None:
     """Checks that no row breaks are named, but not those that follow from broken rows."""
     follow = tuple(replace(OTHER, id=each) for each in (QUARANTINE_LIMIT, HAS_ROWS))
