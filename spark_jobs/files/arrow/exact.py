@@ -27,7 +27,8 @@ _CHUNKS, _GROUP_SIZE = 1, 2
 _FILE_PATH, _META, _COLUMN_KEY, _ENCRYPTED_META = 1, 3, 8, 9
 _VALUES = 5
 _KEY, _VALUE = 1, 2
-_CHILDREN = 5
+_CHILDREN, _CONVERTED, _LOGICAL = 5, 6, 10
+_ENUM = 4  # of converted types, and of logical ones
 
 _DAYS = ("date", "timestamp", "timestamp_ntz")
 # Their days before 15 October 1582 may be of the Julian calendar, which Iceberg does not have.
@@ -71,6 +72,7 @@ def _contract_reasons(contract: Contract) -> Iterator[str]:
 
 def _footer_reasons(footer: dict[int, Any], schema: pa.Schema, contract: Contract) -> Iterator[str]:
     yield from _encryption_reasons(footer)
+    yield from _enum_reasons(footer)
     yield from _column_reasons(schema, contract)
     yield from _calendar_reasons(footer, schema)
     yield from _row_group_reasons(footer)
@@ -84,6 +86,12 @@ def _encryption_reasons(footer: dict[int, Any]) -> Iterator[str]:
         yield "it is encrypted or signed"
     if any(_FILE_PATH in chunk for chunk in chunks):
         yield "its columns are in other files"
+
+
+def _enum_reasons(footer: dict[int, Any]) -> Iterator[str]:
+    for path, each in elements(footer[_SCHEMA]):
+        if each.get(_CONVERTED) == _ENUM or _ENUM in each.get(_LOGICAL, {}):
+            yield f"its column {path[0]} is an ENUM, which Arrow takes for bytes and Spark for text"
 
 
 def _column_reasons(schema: pa.Schema, contract: Contract) -> Iterator[str]:

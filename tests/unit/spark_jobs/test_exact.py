@@ -119,6 +119,19 @@ def test_another_type_is_for_spark(column: pa.Array, type_: str) -> None:
     assert why(column, type_) == f"its column c is not {type_} as Iceberg has it"
 
 
+@pytest.mark.parametrize("field", [6, 10], ids=["converted type", "logical type"])
+def test_an_enum_is_for_spark(field: int) -> None:
+    """An ENUM is text for Spark, and bytes for Arrow, also in a column that the contract lacks."""
+    plain = written(pa.table({"c": [1], "state": [b"new"]}))
+    body = lying_parquet.declared(plain, "state", {4: (12, {})}, 4)
+    before, metadata = thrift.footer(body)
+    del metadata[2][1][1][-1][16 - field]  # only one of the two says it
+    of_bytes = contract({"c": "bigint", "state": "binary"})
+    added = contract({"c": "bigint"}, extraColumns="add")
+    only = thrift.with_footer(before, metadata)
+    assert all("state is an ENUM" in reason(only, wanted) for wanted in (of_bytes, added))
+
+
 def test_times_of_96_bits_are_for_spark() -> None:
     """Times in INT96 have more digits than a timestamp."""
     column = pa.array([1], pa.timestamp("us", "UTC"))
