@@ -299,9 +299,9 @@ def test_a_mark_within_a_file_belongs_to_its_cell(reading: Reading) -> None:
     """A byte order mark is no part of the file's text only at its beginning."""
     columns = [{"name": "name", "logicalType": "string"}, {"name": "id", "logicalType": "integer"}]
     mark = b"\xef\xbb\xbf"
-    rows = [mark + b"a,1", mark + b"b", b'"c",3', mark + b"d,x"]
+    rows = [mark + b"a,1", mark + b"b", b'"c",3', mark + b"d,x", mark + b"e,5"]
     found = reading(mark + b"name,id\n" + b"\n".join(rows) + b"\n", "csv", columns)
-    assert found.rows == [("\ufeffa", 1), ("c", 3)]
+    assert found.rows == [("\ufeffa", 1), ("c", 3), ("\ufeffe", 5)]
     assert found.bad == ["\ufeffb", "\ufeffd,x"]
 
 

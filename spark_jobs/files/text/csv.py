@@ -99,7 +99,6 @@ _BAD = "bad"
 # Stands for a quoted empty cell between two steps: a random text that no file contains.
 _QUOTED_EMPTY = f"\ue000{token_hex(8)}"
 _PARSER_END = "\uffff"  # Spark's parser of single lines takes it for that
-_MARK = "\ufeff"  # of bytes' order, of which this parser drops one at each line's beginning
 # Of the options, those of the parser of lines; that of files takes the header, too.
 _PARSER_OPTIONS = ("delimiter", "quote", "escape", "encoding")
 _PARSER = {
@@ -189,8 +188,9 @@ def _cells_of_lines(lines: DataFrame, options: Options, header: Header, *kept: s
     arguments = ", ".join(literal(text) for item in parser.items() for text in item)
     stray = _has_quotes_unlike(f"(?s)\\A{row_pattern(options)}\\z", options)
     sound = f"is_valid_utf8({LINE}) AND NOT ({stray})"
-    line = f"if(startswith({LINE}, '{_MARK}'), concat('{_MARK}', {LINE}), {LINE})"
-    parsed = f"from_csv({line}, '{_schema(width)}', map({arguments})) AS parsed"
+    # Behind another cell, as the parser drops a byte order mark where it begins, in its first line.
+    line = f"concat({literal(options['delimiter'])}, {LINE})"
+    parsed = f"from_csv({line}, 'before STRING, {_schema(width)}', map({arguments})) AS parsed"
     return rows.selectExpr(LINE, parsed, *kept).selectExpr(
         *[f"parsed.{name}" for name in _cells(width)],
         f"if({sound} AND parsed.{_BAD} IS NULL, NULL, make_valid_utf8({LINE})) AS {_BAD}",
