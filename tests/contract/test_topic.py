@@ -50,6 +50,15 @@ def test_a_formula_keeps_its_stars() -> None:
     assert formula in body(alert(INGESTION, report))
 
 
+def test_a_title_names_the_file_as_it_is_called() -> None:
+    """Entities and marks in a file's name stay what they are, and so begin no line of their own."""
+    name = "a&NewLine;&#x202e;*b*<c|d>.csv"
+    landed = replace(INGESTION.landed, key=f"shop/{name}")
+    text = body(alert(replace(INGESTION, landed=landed), REPORT))
+    assert text.startswith(f"shop.orders: {name} rejected, ")
+    assert "\u202e" not in text
+
+
 @given(st.text(max_size=3000), st.text(max_size=3000))
 def test_any_alert_is_one_that_sns_takes(name: str, found: str) -> None:
     """Any alert gives a subject of under 100 printable ASCII characters and at most 256 KB."""
