@@ -32,17 +32,16 @@ def subject(alert: Alert) -> str:
 
 def body(alert: Alert) -> str:
     """Return an alert's full text."""
-    text = "\n\n".join(filter(None, map(_read, _parts(alert.blocks)))) or _plain(alert.text)
+    text = "\n\n".join(filter(None, map(_read, _texts(alert.blocks)))) or _plain(alert.text)
     return text.encode()[:_BODY].decode(errors="ignore") or "(empty)"
 
 
 def words(blocks: tuple[Mapping[str, Any], ...]) -> Iterator[str]:
     """Yield the readable texts of the blocks, with their markup."""
-    for part in _parts(blocks):
-        yield part["text"]
+    return (part["text"] for part in _texts(blocks))
 
 
-def _parts(blocks: tuple[Mapping[str, Any], ...]) -> Iterator[Mapping[str, Any]]:
+def _texts(blocks: tuple[Mapping[str, Any], ...]) -> Iterator[Mapping[str, Any]]:
     for block in blocks:
         for part in (block.get("text"), *block.get("elements", ())):
             if isinstance(part, Mapping) and isinstance(part.get("text"), str):
@@ -50,8 +49,8 @@ def _parts(blocks: tuple[Mapping[str, Any], ...]) -> Iterator[Mapping[str, Any]]
 
 
 def _read(part: Mapping[str, Any]) -> str:
-    """Return a part's text without markup, which plain text has not: its stars are a name's."""
-    return _plain(part["text"]) if part["type"] == "mrkdwn" else part["text"].strip()
+    """Return a text as people read it; a title is plain already, whatever its names look like."""
+    return part["text"].strip() if part.get("type") == "plain_text" else _plain(part["text"])
 
 
 def _plain(text: str) -> str:

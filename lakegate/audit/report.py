@@ -258,7 +258,7 @@ class AuditReport:
             return _from_document(document)
         except KeyError as error:
             raise Permanent("BAD_REPORT", f"{named} lacks {error}") from error
-        except (TypeError, ValueError, AttributeError) as error:
+        except (TypeError, ValueError, AttributeError, RecursionError) as error:
             raise Permanent(
                 "BAD_REPORT", f"{named} is not an audit report of Lakegate: {error}"
             ) from error
@@ -292,7 +292,8 @@ def checks_of(parts: Sequence[AuditReport], manifest: str) -> tuple[CheckResult,
     )
 
 
-_Told = AuditReport | LandedObject | Reason | Effect | DataFile | Step | CheckResult
+_Told = AuditReport | LandedObject | Reason | Effect | DataFile | Step
+_Found = CheckResult | Baseline | WrongColumns | Rename
 
 
 def _from_document(document: dict[str, Any]) -> AuditReport:
@@ -321,7 +322,9 @@ def _report(document: dict[str, Any]) -> AuditReport:
         records=tuple(DataFile(**file) for file in document.pop("records", ())),
         **document,
     )
-    told: list[_Told | None] = [report, report.source, report.reason, report.effect]
+    told: list[_Told | _Found | None] = [report, report.source, report.reason, report.effect]
+    wrong = report.wrong_columns
+    told += [wrong, *(wrong.renames if wrong else ()), *(check.baseline for check in checks)]
     for each in (*told, *report.files, *report.records, *report.steps, *checks):
         if each is not None:
             _expect_types(each)
@@ -336,21 +339,41 @@ def _wrong_columns(document: dict[str, Any] | None) -> WrongColumns | None:
     return WrongColumns(**{**document, **lists, "renames": renames})
 
 
-def _expect_types(value: _Told) -> None:
+def _expect_types(value: _Told | _Found) -> None:
     for field_ in dataclasses.fields(value):
         found = getattr(value, field_.name)
-        if field_.type in (str, int) and type(found) is not field_.type:
+        if not _fits(found, field_.type):
             raise TypeError(f"{field_.name} is not of the type {field_.type}")
         if field_.type is int and not 0 <= found < _LARGEST:
             raise ValueError(f"{field_.name} cannot be {found}")
 
 
+_NOTHING = type(None)
+_ALLOWED: Mapping[Any, tuple[type, ...]] = {
+    **{type_: (type_,) for type_ in (str, int, bool)},
+    float: (int, float),
+    int | None: (int, _NOTHING),
+    float | None: (int, float, _NOTHING),
+}
+_ITEMS: Mapping[Any, type] = {tuple[str, ...]: str, tuple[int, ...]: int}
+
+
+def _fits(found: Any, type_: Any) -> bool:
+    """Return whether a value is of a type, as far as text, numbers and lists of them go."""
+    if allowed := _ALLOWED.get(type_):
+        return type(found) in allowed
+    item = _ITEMS.get(type_)
+    return item is None or all(type(each) is item for each in found)
+
+
 def _check(document: dict[str, Any]) -> CheckResult:
-    baseline = document.pop("baseline", None)
+    baseline, samples = document.pop("baseline", None), tuple(document.pop("samples"))
+    if not all(isinstance(row, dict) and int(row.get(TIMES, 1)) > 0 for row in samples):
+        raise TypeError("samples are not rows")
     return CheckResult(
         status=Status(document.pop("status")),
         columns=tuple(document.pop("columns")),
-        samples=tuple(document.pop("samples")),
+        samples=samples,
         baseline=Baseline(**baseline) if baseline else None,
         **document,
     )

@@ -55,25 +55,32 @@ def could_claim(refused: bytes, key: str) -> bool:
     """Return if a landed key could belong to a text that is refused as a contract.
 
     It could by each landing prefix in the text, and by its table's default prefix; if neither can
-    be read, any key could: a file must never be audited by another table's contract.
+    be read, any key could: a file must never be audited by another table's contract. No value is
+    made of the text, as aliases and merge keys could make an endless one.
     """
     try:
-        document = yaml.safe_load(refused)
+        pairs = list(_pairs(yaml.compose(refused, yaml.BaseLoader)))
     except (yaml.YAMLError, ValueError, RecursionError):
         return True
-    prefixes = {prefix for node in _mappings(document) for prefix in _prefixes(node)}
-    return not (key and prefixes) or any(key.startswith(prefix) for prefix in prefixes)
+    prefixes = {prefix for node in pairs for prefix in _prefixes(node)}
+    is_merged = any(name == "<<" for node in pairs for name, _ in node)
+    return is_merged or not (key and prefixes) or any(map(key.startswith, prefixes))
 
 
-def _prefixes(node: Mapping[Any, Any]) -> Iterator[str]:
-    if node.get("property") == "landingPrefix":
-        yield str(node.get("value"))
-    for name in (str(node[key]) for key in _NAMES if key in node):
-        yield qualified(name).replace(".", "/") + "/"
+_Pairs = list[tuple[Any, Any]]  # a mapping's keys and values: texts, or lists of nodes
 
 
-def _mappings(document: Any) -> Iterator[Mapping[Any, Any]]:
-    """Yield every mapping in a document once: aliases can make it endless."""
+def _prefixes(node: _Pairs) -> Iterator[str]:
+    is_prefix = ("property", "landingPrefix") in node
+    for name, value in node:
+        if name in _NAMES and isinstance(value, str):
+            yield qualified(value).replace(".", "/") + "/"
+        elif is_prefix and name == "value" and isinstance(value, str):
+            yield value
+
+
+def _pairs(document: Any) -> Iterator[_Pairs]:
+    """Yield those of every mapping in a document once: aliases can make it endless."""
     seen: set[int] = set()
     left = [document]
     while left:
@@ -81,8 +88,8 @@ def _mappings(document: Any) -> Iterator[Mapping[Any, Any]]:
         if id(node) in seen:
             continue
         seen.add(id(node))
-        if isinstance(node, dict):
-            yield node
-            left.extend(node.values())
-        if isinstance(node, list):
-            left.extend(node)
+        if isinstance(node, yaml.MappingNode):
+            yield [(name.value, value.value) for name, value in node.value]
+            left.extend(value for _, value in node.value)
+        if isinstance(node, yaml.SequenceNode):
+            left.extend(node.value)

@@ -17,13 +17,14 @@ from lakegate.contract.columns import quoted
 from lakegate.contract.expectations import NONE
 from lakegate.contract.rules import Control, Rule
 from lakegate.errors import Permanent
-from lakegate.text import one_line
 from spark_jobs.audit import check_sql
 from spark_jobs.audit.run import Run
 
 _ROWS = "rows"
 # Sums of floats depend on their order: by so much of the sum, or of the absolute values' sum.
 _CLOSE, _ROUNDED = Fraction(1, 10**9), Fraction(1, 10**12)
+# Characters of a stated number, and powers of ten: 1e999999999 as a fraction would fill the memory.
+_LONGEST, _HIGHEST_POWER = 400, 400
 
 
 @dataclass(frozen=True)
@@ -72,14 +73,22 @@ def _stated(control: Control, text: str) -> Mapping[str, Decimal]:
         others = len(set(given).difference(wanted))
         raise _bad_control(f"it must state exactly {', '.join(wanted)}, but states {others} others")
     try:
-        return {name: Decimal(str(given[name])) for name in wanted}
+        return {name: _number(str(given[name])) for name in wanted}
     except InvalidOperation:
         raise _bad_control("a stated value is not a number") from None
 
 
+def _number(text: str) -> Decimal:
+    number = Decimal(text)
+    power = number.as_tuple().exponent
+    if len(text) > _LONGEST or (isinstance(power, int) and abs(power) > _HIGHEST_POWER):
+        raise _bad_control(f"a stated number has more than {_HIGHEST_POWER} digits")
+    return number
+
+
 def _parsed_control(control: Control, text: str) -> Mapping[str, object]:
     if control.format == "csv":
-        lines = [line for line in csv.reader(io.StringIO(text)) if line]
+        lines = _csv_lines(text)
         if len(lines) != 2 or len(lines[0]) != len(lines[1]):
             raise _bad_control("it must be a header and one line with as many numbers")
         return _once((name.strip(), value.strip()) for name, value in zip(*lines, strict=True))
@@ -92,12 +101,21 @@ def _parsed_control(control: Control, text: str) -> Mapping[str, object]:
     return given
 
 
+def _csv_lines(text: str) -> list[list[str]]:
+    """Return the lines that are not empty, whatever ends them."""
+    try:
+        return [line for line in csv.reader(io.StringIO(text, newline=None)) if line]
+    except csv.Error as error:
+        raise _bad_control(f"it is not CSV: {error}") from error
+
+
 def _once(stated: Iterable[tuple[str, object]]) -> dict[str, object]:
     """Return the stated values by name. Raises Permanent BAD_CONTROL for one that comes twice."""
     found: dict[str, object] = {}
     for name, value in stated:
         if name in found:
-            raise _bad_control(f"it states {one_line(name)} twice")
+            told = name if name == _ROWS else "another name"  # which may be a row's value
+            raise _bad_control(f"it states {told} twice")
         found[name] = value
     return found
 

@@ -50,10 +50,13 @@ def test_a_formula_keeps_its_stars() -> None:
     assert formula in body(alert(INGESTION, report))
 
 
-def test_a_title_has_the_files_own_name() -> None:
-    """What is markup elsewhere is a part of the name in a title, which has none."""
-    named = replace(INGESTION, landed=replace(INGESTION.landed, key="shop/*a* &amp; :x:.csv"))
-    assert body(alert(named, REPORT)).startswith("shop.orders: *a* &amp; :x:.csv rejected")
+def test_a_title_names_the_file_as_it_is_called() -> None:
+    """Entities and marks in a file's name stay what they are, and so begin no line of their own."""
+    name = "a&NewLine;&#x202e;*b*<c|d>.csv"
+    landed = replace(INGESTION.landed, key=f"shop/{name}")
+    text = body(alert(replace(INGESTION, landed=landed), REPORT))
+    assert text.startswith(f"shop.orders: {name} rejected, ")
+    assert "\u202e" not in text
 
 
 @given(st.text(max_size=3000), st.text(max_size=3000))

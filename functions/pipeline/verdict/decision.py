@@ -226,9 +226,16 @@ def _without_report(run: JobRun) -> tuple[str, str]:
 
 
 def belongs(report: AuditReport, ingestion: Ingestion) -> bool:
-    """Return whether a report, and those of its parts, are about the ingestion's attempt."""
+    """Return whether a report, and those of its parts, are about the ingestion's attempt.
+
+    They are about exactly what landed: whoever may queue files for shared runs could name another
+    object there.
+    """
     known = ingestion.id, ingestion.attempt, ingestion.branch
     named = {(r.ingestion, r.attempt, r.branch) for r in (report, *report.parts)}
+    landed, read = ingestion.landed, report.source
+    if (read.bucket, read.key, read.version) != (landed.bucket, landed.key, landed.version):
+        return False
     return named == {known} and _files(report) == _own_files(ingestion)
 
 

@@ -77,7 +77,11 @@ ELSEWHERE = "customProperties: [{property: landingPrefix, value: in/orders/}]"
         (f"schema: [{{name: shop.items}}]\n{ELSEWHERE.replace('in/', 'shop/')}", True),
         ("schema: &a [{name: shop.items, again: *a}]", False),
         ("schema: [{name: shop.items}", True),
-        ("schema: [{date: 2026-13-45, name: shop.items}]", True),
+        ("schema: [{date: 2026-13-45, name: shop.items}]", False),
+        ("schema: [{name: shop.orders, name: shop.items}]", True),
+        ("schema: [{name: [shop.items]}]", True),
+        (f"schema: [{{name: shop.items}}]\n{ELSEWHERE.replace('in/orders/', '[]')}", False),
+        ("a: &a {name: shop.items}\nschema: [{<<: *a, value: shop/orders/}]", True),
         ("kind: DataContract", True),
         ("", True),
         ("name: Ä", True),
@@ -87,3 +91,22 @@ def test_a_refused_text_concerns_its_own_files_alone(text: str, could: bool) -> 
     """A refused contract affects the keys under its prefixes, or all keys if it names no prefix."""
     assert could_claim(text.encode("latin-1"), "shop/orders/1.csv") == could
     assert could_claim(text.encode("latin-1"), "")
+
+
+def nested(each: str) -> str:
+    """Return a text whose last value would have 10^9 parts if its aliases were unfolded."""
+    levels = (f"a{n}: &a{n} " + each.format(f"*a{n - 1}, " * 10) for n in range(1, 10))
+    return "\n".join(["a0: &a0 {k: 1}", *levels, "name: *a9", "schema: [{name: shop.items}]"])
+
+
+@pytest.mark.parametrize(
+    ("text", "could"),
+    [
+        (nested("[{}]"), False),
+        (nested("{{<<: [{}]}}"), True),
+        ("n: 1" + ":0" * 100_000 + "\nname: shop.items", False),
+    ],
+)
+def test_a_refused_text_is_never_unfolded(text: str, could: bool) -> None:
+    """Aliases, merge keys and numbers without end stop no other table's files."""
+    assert could_claim(text.encode(), "shop/orders/1.csv") == could

@@ -96,6 +96,30 @@ def test_a_report_that_lacks_a_field_is_refused(name: str) -> None:
         json.dumps(document(files=[{"path": "s3://lake/a", "rows": "842", "bytes": 1}])),
         json.dumps(document(files=[{"path": "s3://lake/a"}])),
         json.dumps(document(checks=[{**document()["checks"][0], "status": "maybe"}])),
+        *(
+            json.dumps(document(checks=[{**document()["checks"][0], **wrong}]))
+            for wrong in (
+                {"columns": [1]},
+                {"columns": 1},
+                {"samples": ["id 7"]},
+                {"samples": [{"_times": "often"}]},
+                {"samples": [{"_times": "0"}]},
+                {"counted": "two"},
+                {"baseline": {"rule": "a", "measured": "b", "runs": 1}},
+                {"is_told": "yes"},
+            )
+        ),
+        json.dumps(document(group=[1], schema_changes=[1])),
+        json.dumps(document(wrong_columns={"expected": "two"})),
+        json.dumps(document(wrong_columns={"expected": 2, "missing": [1]})),
+        json.dumps(
+            document(
+                wrong_columns={
+                    "expected": 2,
+                    "renames": [{"column": "a", "found": "b", "score": "high"}],
+                }
+            )
+        ),
     ],
 )
 def test_a_report_in_doubt_is_refused(text: str | bytes) -> None:

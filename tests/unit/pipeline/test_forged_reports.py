@@ -110,6 +110,15 @@ def test_a_report_under_another_tables_name_is_none(deployment: Scenario) -> Non
     assert deployment.ledger.get(found.id).awaits_shared_run
 
 
+@pytest.mark.parametrize("other", ["bucket", "key", "version"])
+def test_a_report_on_another_object_is_none(deployment: Scenario, other: str) -> None:
+    """A forged message of the work queue has a run ingest another object: it is not published."""
+    found = waiting(deployment)
+    told = report(deployment, found, source=replace(found.landed, **{other: "another"}))
+    tell(deployment, told)
+    assert deployment.end(found.landed) == "errored FOREIGN_REPORT"
+
+
 @pytest.mark.parametrize("branch", ["ingest/", ELSEWHERE, f"ingest/{TABLE}/evidence-0123"])
 def test_a_restored_file_takes_no_branch_from_a_report(deployment: Scenario, branch: str) -> None:
     """After the ledger was lost, a report gives a file no branch that is not its own."""
