@@ -48,6 +48,7 @@ RIGHT = [
     *("id > 1", "`ID` <=> 1", "place.city rlike '^x'", "day > current_date - interval 1 day"),
     *("date_add(DAY, 1, day) > now()", "exists(array(id), x -> x > 1)", 'place.city = "x"'),
     *("unknown rlike 'x'", "extract(year from day) > 2000", "id DIV 2 = 1"),
+    " + ".join(["id"] * 500) + " > 0",
 ]
 # A query or a transform, and what is wrong with it.
 STATEMENTS = [
@@ -69,6 +70,7 @@ NO_YAML = [
     ("a: {b: 1\nc: 2", 2, "a bracket { or [ is never closed"),
     ("a: 1\nb\nc: 2", 3, "the line above has no `: ` after its key"),
     ("a: @x", 1, "a text that begins with @ needs quotes"),
+    ("---\n", 1, "the text is empty"),
 ]
 
 
