@@ -61,7 +61,7 @@ def hints(tree: Node, contract: Contract) -> tuple[Problem, ...]:
         found += _on_checks(table, contract)
         found += _on_sharing(table, contract)
         found += _on_key(table, contract)
-    if not any(item.has("channel") for item in root.at("support").items()):
+    if not contract.channel:
         found.append(
             _hint(
                 root, "support", "without a Slack channel, no owner is notified of a rejected file"

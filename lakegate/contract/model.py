@@ -339,7 +339,7 @@ def _channel(support: Field) -> str:
     """Return the first Slack channel, recognized by its tool or by the # before its name."""
     for item in support.items():
         item.limit_keys(_SUPPORT_KNOWN, _SUPPORT_IGNORED)
-        channel, tool = item.text("channel"), item.text("tool")
+        channel, tool = item.text("channel"), item.text("tool").lower()
         if tool == "slack" or (not tool and channel.startswith("#")):
             return channel
     return ""

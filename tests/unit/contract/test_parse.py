@@ -469,6 +469,7 @@ def test_the_owner_is_the_team_or_its_owner(team: str, owner: str) -> None:
     ("support", "channel"),
     [
         ("[{channel: C0123, tool: slack}]", "C0123"),
+        ("[{channel: C0123, tool: Slack}]", "C0123"),
         ("[{channel: a@example.org, tool: email}, {channel: '#orders'}]", "#orders"),
         ("[{channel: '#orders', tool: teams}]", ""),
     ],

@@ -387,6 +387,12 @@ def test_curly_quotes_around_a_channel_are_a_hint() -> None:
     assert found == [(5, "support[0].channel")]
 
 
+def test_a_channel_that_is_not_in_slack_is_a_hint() -> None:
+    """An owner who has only an address elsewhere is told that no alert goes there."""
+    head = HEAD + "support: [{channel: shop@example.org, tool: email}]\n"
+    assert hinted("", head) == [(5, "support")]
+
+
 def test_a_pattern_on_a_number_is_said_to_restrict_texts() -> None:
     """A key for other types is refused with what the column's type can have."""
     text = contract_text(
