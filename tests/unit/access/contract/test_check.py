@@ -393,6 +393,12 @@ def test_a_channel_that_is_not_in_slack_is_a_hint() -> None:
     assert hinted("", head) == [(5, "support")]
 
 
+def test_a_level_of_no_table_is_a_hint() -> None:
+    """An owner whose service level names another element is told that no file is overdue."""
+    level = "{property: frequency, value: 1, unit: d, element: order}"
+    assert hinted("", f"{CHANNEL}slaProperties: [{level}]\n") == [(6, "slaProperties[0].element")]
+
+
 def test_a_pattern_on_a_number_is_said_to_restrict_texts() -> None:
     """A key for other types is refused with what the column's type can have."""
     text = contract_text(
