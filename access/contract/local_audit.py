@@ -57,8 +57,9 @@ def data_files(paths: Iterable[Path]) -> Iterator[Path]:
     Raises LakegateError NO_DATA for a directory without such a file, and for a path without a file.
     """
     for path in paths:
-        within = sorted(path.iterdir()) if path.is_dir() else [path]
-        found = [each for each in within if each.is_file() and (each == path or not ignore_rule(each.name))]
+        landing = (each for each in path.glob("*") if not ignore_rule(each.name))
+        within = sorted(landing) if path.is_dir() else [path]
+        found = [each for each in within if each.is_file()]
         if not found:
             raise LakegateError("NO_DATA", f"no data file in {path}")
         yield from found
