@@ -43,8 +43,8 @@ def load(text: str, source: str, problems: list[Problem], limits: Limits = DEFAU
 
     Raises ContractInvalid when there is no tree: invalid YAML, empty, too large or too deep.
     """
-    if len(text) > limits.largest_contract:
-        reason = f"the text is longer than {limits.largest_contract:,} characters"
+    if len(text.encode(errors="surrogatepass")) > limits.largest_contract:
+        reason = f"the text is longer than {limits.largest_contract:,} bytes"
         raise ContractInvalid(source, [Problem(1, "", reason)])
     try:
         root = _Tree(text, problems, limits.most_contract_values).root()
