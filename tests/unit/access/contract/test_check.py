@@ -289,11 +289,14 @@ def test_hints_do_not_change_the_verdict(tmp_path: Path) -> None:
 
 
 def test_a_hint_about_the_whole_contract_is_told_once(tmp_path: Path) -> None:
-    """Each table has its own hints; one that both tables have is one line."""
+    """Each table has its own hints; one that both tables have is one line, or one annotation."""
     file = tmp_path / "a.yaml"
     table = contract_text()[contract_text().index("  - name") :]
     file.write_text(contract_text() + table.replace("shop.orders", "shop.lines"))
     assert run(file).stdout.count("support: without a Slack channel") == 1
+    annotated = run(file, "--format", "github").stdout
+    assert annotated.count("without a Slack channel") == 1
+    assert annotated.count("checks") == 2, "each table has its own result"
 
 
 def test_a_directory_stands_for_its_contracts(tmp_path: Path) -> None:
