@@ -16,6 +16,7 @@ from lakegate.contract.model import Contract
 from lakegate.contract.reading.options import OF_RULE
 from lakegate.contract.reading.properties import NESTED
 from lakegate.contract.reading.quality.custom import ENGINE
+from lakegate.contract.reading.service_levels import DUE
 from lakegate.contract.sharing import why_alone, why_own_run
 from lakegate.contract.text.fields import Field
 from lakegate.contract.text.problems import Problem
@@ -61,7 +62,8 @@ def hints(tree: Node, contract: Contract) -> tuple[Problem, ...]:
         found += _on_checks(table, contract)
         found += _on_sharing(table, contract)
         found += _on_key(table, contract)
-    if not any(item.has("channel") for item in root.at("support").items()):
+    found += _on_levels(root, contract)
+    if not contract.channel:
         found.append(
             _hint(
                 root, "support", "without a Slack channel, no owner is notified of a rejected file"
@@ -138,6 +140,14 @@ def _on_type(column: Field) -> Iterator[Problem]:
     if has_open_digits(physical) and logical != "integer":
         reason = f"leaves its digits open: the column has {OPEN_SCALE} after the point for ever"
         yield _hint(column, "physicalType", f"{reason}; write for example decimal(12,2)")
+
+
+def _on_levels(root: Field, contract: Contract) -> Iterator[Problem]:
+    """Yield the service levels that are of no table here, where the table has none."""
+    for level in root.at("slaProperties").items():
+        if level.text("property") in DUE and not contract.expected:
+            reason = "names neither the table nor a column of it: no file is overdue by this"
+            yield _hint(level, "element", reason)
 
 
 def _on_checks(table: Field, contract: Contract) -> Iterator[Problem]:

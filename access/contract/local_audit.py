@@ -9,6 +9,7 @@ from lakegate.audit.broken_rows import BrokenRows
 from lakegate.audit.report import AuditReport
 from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
+from lakegate.job.landing import ignore_rule
 from lakegate.limits import Limits
 
 Judge = Callable[[Contract, Path], AuditReport]
@@ -51,17 +52,14 @@ def audits(contract: Contract, files: Iterable[Path], limits: Limits) -> Iterato
 
 
 def data_files(paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield the files, and those in directories whose names start with neither `.` nor `_`.
+    """Yield the files, and those in directories that would be ingested if they landed.
 
     Raises LakegateError NO_DATA for a directory without such a file, and for a path without a file.
     """
     for path in paths:
-        within = sorted(path.iterdir()) if path.is_dir() else [path]
-        found = [each for each in within if each.is_file() and (each == path or _is_data(each))]
+        landing = (each for each in path.glob("*") if not ignore_rule(each.name))
+        within = sorted(landing) if path.is_dir() else [path]
+        found = [each for each in within if each.is_file()]
         if not found:
             raise LakegateError("NO_DATA", f"no data file in {path}")
         yield from found
-
-
-def _is_data(file: Path) -> bool:
-    return not file.name.startswith((".", "_"))

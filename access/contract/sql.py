@@ -126,9 +126,12 @@ def _reasons(
 
 
 def _parsed(connection: "DuckDBPyConnection", sql: str) -> Mapping[str, Any]:
-    """Return the tree of one SELECT; {} if duckdb cannot parse it, or it has another form."""
+    """Return the tree of one SELECT; {} if it is not for duckdb, too deep, or of another form."""
     ((text,),) = connection.execute("SELECT json_serialize_sql(?)", [sql]).fetchall()
-    found = json.loads(text)
+    try:
+        found = json.loads(text)
+    except RecursionError:
+        return {}
     nodes = [each["node"] for each in found.get("statements", ())]
     return nodes[0] if len(nodes) == 1 and nodes[0]["type"] == "SELECT_NODE" else {}
 
@@ -175,11 +178,12 @@ def _result_name(item: Mapping[str, Any]) -> str:
     return str(item.get("alias") or "")
 
 
-def _walk(node: Any) -> Iterator[Mapping[str, Any]]:
-    if isinstance(node, dict):
-        yield node
-        for each in node.values():
-            yield from _walk(each)
-    elif isinstance(node, list):
-        for each in node:
-            yield from _walk(each)
+def _walk(root: Any) -> Iterator[Mapping[str, Any]]:
+    left = [root]
+    while left:
+        node = left.pop()
+        if isinstance(node, dict):
+            yield node
+            left.extend(reversed(node.values()))
+        elif isinstance(node, list):
+            left.extend(reversed(node))

@@ -10,7 +10,8 @@ from functions.adapters.s3 import Missing, contract_key
 from functions.model.ingestion import Ingestion
 from functions.pipeline.outcome.reports import report_of
 from lakegate.audit.diagnosis import HIDDEN, WHOLE, cell_told
-from lakegate.audit.report import ADDRESS, PLACE, TIMES, AuditReport
+from lakegate.audit.report import ADDRESS, PLACE, TIMES, AuditReport, CheckResult
+from lakegate.contract.checks import OF_VALUES
 from lakegate.contract.model import Contract, ContractInvalid
 
 
@@ -45,7 +46,7 @@ _EVERYTHING = Concealment(every=True, columns=frozenset())
 
 
 def shown_report(adapters: Adapters, ingestion: Ingestion) -> AuditReport | None:
-    """Return the last attempt's report, without values of rows that the contracts in force hide.
+    """Return the last attempt's report, without values and measures that contracts in force hide.
 
     None if there is no report. Raise Permanent if it cannot be read.
     """
@@ -62,12 +63,28 @@ def _without(report: AuditReport, hidden_of: _Hidden) -> AuditReport:
     """Return a report without the values that are hidden, by its table or those of its parts."""
     parts = tuple(_without(part, hidden_of) for part in report.parts)
     if parts:
-        samples = (check.samples for part in parts for check in part.checks)
+        both = zip(report.checks, (c for part in parts for c in part.checks), strict=True)
+        checks = [replace(own, **_told(found)) for own, found in both]
     else:
         hidden = hidden_of(report.table)
-        samples = (tuple(masked(row, hidden) for row in check.samples) for check in report.checks)
-    both = zip(report.checks, samples, strict=True)
-    return replace(report, parts=parts, checks=tuple(replace(c, samples=s) for c, s in both))
+        checks = [_masked_check(check, hidden) for check in report.checks]
+    return replace(report, parts=parts, checks=tuple(checks))
+
+
+def _told(check: CheckResult) -> dict[str, Any]:
+    return {name: getattr(check, name) for name in ("found", "value", "baseline", "samples")}
+
+
+def _masked_check(check: CheckResult, hidden: Concealment) -> CheckResult:
+    """Return a check's result without rows and measures of hidden values.
+
+    A finding of drift says how far such a measure is off; its baseline has the measure itself.
+    """
+    shown = replace(check, samples=tuple(masked(row, hidden) for row in check.samples))
+    is_of_hidden = any(name.lower() in hidden.columns for name in check.columns)
+    if is_of_hidden and check.metric in OF_VALUES and check.value:
+        return replace(shown, found=HIDDEN, value="")
+    return replace(shown, baseline=None) if is_of_hidden or hidden.every else shown
 
 
 def _hidden_of(adapters: Adapters, ingestion: Ingestion, table: str) -> Concealment:

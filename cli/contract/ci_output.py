@@ -74,8 +74,11 @@ class Result:
 
 
 def contract_results(checked: Iterable[Checked], clashing: LakegateError | None) -> list[Result]:
-    """Return the problems and hints of contracts, and why they clash; a good one passed."""
-    results = [result for each in checked for result in _contract_results(each)]
+    """Return the problems and hints of contracts, and why they clash; a good one passed.
+
+    One of the whole contract is one of each table in it, and is returned once.
+    """
+    results = [*dict.fromkeys(r for each in checked for r in _contract_results(each))]
     if clashing:
         results.append(Result("all contracts", clashing.code, Level.ERROR, clashing.message))
     return results

@@ -15,7 +15,7 @@ from cli.contract.backtest import DEFAULT_LIMIT, Limit, Since, backtests, exit_c
 from cli.contract.check import checked_files, raise_refusals
 from functions.adapters.s3 import CONTRACTS, Lake, StoredContract, contract_key
 from lakegate.contract.claims import refuse_clashes
-from lakegate.contract.model import ContractInvalid
+from lakegate.errors import Permanent
 from lakegate.text import one_line
 
 _DEFAULT = [Path("contracts")]
@@ -107,10 +107,11 @@ def withdraw_contract(
 def withdraw(lake: Lake, name: str) -> str:
     """Take the contract of a table, or the text under a key, out of force; return a message.
 
-    An invalid contract can be withdrawn too. Raises Missing if there is none of that name.
+    An invalid contract can be withdrawn too, and one that is too large. Raises Missing if there is
+    none of that name.
     """
     key = name if name.startswith(CONTRACTS) else contract_key(name)
-    with suppress(ContractInvalid):
+    with suppress(Permanent):
         lake.contract_at(key, "")
     lake.delete_objects([key])
     return f"{key} is out of force; {lake.bucket} keeps its text as an older version"

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -15,7 +15,7 @@ from lakegate.contract.reading.other_columns import (
     read_former,
     read_provenance,
 )
-from lakegate.contract.reading.properties import read_properties
+from lakegate.contract.reading.properties import Property, read_properties
 from lakegate.contract.reading.quality.rules import read_checks
 from lakegate.contract.reading.service_levels import Expected, read_expected
 from lakegate.contract.reading.settings import (
@@ -252,7 +252,7 @@ def _contract(root: Field, sha256: str) -> Contract:
         quarantine=read_quarantine(settings),
         extra_columns=chosen(settings, "extraColumns"),
         missing_columns=chosen(settings, "missingColumns"),
-        expected=read_expected(root.at("slaProperties")),
+        expected=read_expected(root.at("slaProperties"), _own_names(schema, table, properties)),
         transform=transform,
         layout=layout,
         provenance=provenance,
@@ -320,6 +320,12 @@ def _table_name(schema: Field) -> str:
     return name
 
 
+def _own_names(schema: Field, table: str, properties: Sequence[Property]) -> set[str]:
+    """Return what a service level can call the table, or one of its columns."""
+    columns = {name for found in properties for name in (found.name, found.column.name)}
+    return {schema.text("name"), table, table.rpartition(".")[2], *columns} - {""}
+
+
 def qualified(name: str) -> str:
     """Return a table's name with a namespace: `default`, as in Spark, if it has none."""
     return f"{_USUAL_NAMESPACE}.{name}" if name and "." not in name else name
@@ -339,7 +345,7 @@ def _channel(support: Field) -> str:
     """Return the first Slack channel, recognized by its tool or by the # before its name."""
     for item in support.items():
         item.limit_keys(_SUPPORT_KNOWN, _SUPPORT_IGNORED)
-        channel, tool = item.text("channel"), item.text("tool")
+        channel, tool = item.text("channel"), item.text("tool").lower()
         if tool == "slack" or (not tool and channel.startswith("#")):
             return channel
     return ""

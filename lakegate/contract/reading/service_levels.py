@@ -1,6 +1,6 @@
 """Read how often a table gets files, from the standard's `slaProperties` (ODCS, "SLA")."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -16,7 +16,8 @@ UNITS = {
     **dict.fromkeys(("w", "week", "weeks"), timedelta(weeks=1)),
     **dict.fromkeys(("y", "yr", "year", "years"), timedelta(days=365)),
 }
-LEVELS = ("frequency", "latency", "freshness")
+DUE = ("frequency", "freshness")  # without which no file is overdue
+LEVELS = (*DUE, "latency")
 _LONGEST = timedelta(days=3650)
 
 
@@ -42,22 +43,30 @@ class Expected:
         return f"every {_words(self.every)}" + (f", {_words(self.late)} late" if self.late else "")
 
 
-def read_expected(listed: Field) -> Expected | None:
+def read_expected(listed: Field, own: Collection[str]) -> Expected | None:
     """Return how often files are expected, None without `frequency` and `freshness`.
 
     They come by `frequency`, `latency` later at most; the newest is no older than `freshness`. All
-    other service levels describe, and change nothing.
+    other service levels describe, and change nothing, nor does one whose `element` begins with none
+    of the table's `own` names: it is another table's.
     """
-    if not any(item.text("property") in ("frequency", "freshness") for item in listed.items()):
+    levels = [item for item in listed.items() if _concerns(item, own)]
+    if not any(item.text("property") in DUE for item in levels):
         return None  # a latency alone is often that of queries
-    given = dict(_durations(listed))
+    given = dict(_durations(levels))
     longest = given.get("freshness", timedelta.max)
     every = min(given.get("frequency", timedelta.max), longest)
     return Expected(every, min(given.get("latency", timedelta(0)), longest - every))
 
 
-def _durations(listed: Field) -> Iterator[tuple[str, timedelta]]:
-    for item in listed.items():
+def _concerns(item: Field, own: Collection[str]) -> bool:
+    elements = [f"{element.strip()}." for element in item.text("element").split(",")]
+    given = item.has("element")
+    return not given or any(each.startswith(f"{name}.") for each in elements for name in own)
+
+
+def _durations(levels: Iterable[Field]) -> Iterator[tuple[str, timedelta]]:
+    for item in levels:
         if (name := item.text("property")) in LEVELS:
             yield name, _duration(item)
 

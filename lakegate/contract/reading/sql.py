@@ -199,6 +199,11 @@ _CHANGING_WORDS = re.compile(
     r"|session_user|tablesample|unix_timestamp\s*\(\s*\))",
     re.IGNORECASE,
 )
+# Literals of Spark's that are not the same tomorrow.
+_MOMENT = re.compile(
+    r"""\b(?:date|timestamp(?:_[ln]tz)?)\s*['"]\s*(?:now|today|yesterday|tomorrow)\b[^'"]*['"]""",
+    re.IGNORECASE,
+)
 
 
 def read_transform(settings: Field, format_: str) -> str:
@@ -226,8 +231,14 @@ def _transform_mistakes(sql: str) -> Iterator[str]:
     if not re.search(r"\bfile\b", code, re.IGNORECASE):
         yield "must read the landed file: SELECT … FROM file"
     called = [name for name in _CALLED.findall(code) if name.lower() in _CHANGING]
-    for name in (*called, *_CHANGING_WORDS.findall(unquoted)):
+    for name in (*called, *_CHANGING_WORDS.findall(unquoted), *_moments(sql)):
         yield f"has {name}: a transform must make the same rows of a file each time that it runs"
     words = unquoted.upper().split()
     if {"LIMIT", "OFFSET"} & set(words) and "ORDER" not in words:
         yield "has LIMIT without ORDER BY, which takes other rows each time that it runs"
+
+
+def _moments(sql: str) -> Iterator[str]:
+    for found, following in _pairs(tokens(sql)):
+        if match := _MOMENT.fullmatch(f"{found[0]} {following}"):
+            yield match[0]

@@ -43,8 +43,8 @@ def load(text: str, source: str, problems: list[Problem], limits: Limits = DEFAU
 
     Raises ContractInvalid when there is no tree: invalid YAML, empty, too large or too deep.
     """
-    if len(text) > limits.largest_contract:
-        reason = f"the text is longer than {limits.largest_contract:,} characters"
+    if len(text.encode(errors="surrogatepass")) > limits.largest_contract:
+        reason = f"the text is longer than {limits.largest_contract:,} bytes"
         raise ContractInvalid(source, [Problem(1, "", reason)])
     try:
         root = _Tree(text, problems, limits.most_contract_values).root()
@@ -59,7 +59,7 @@ def load(text: str, source: str, problems: list[Problem], limits: Limits = DEFAU
         raise _not_yaml(source, line, f"the character U+{error.character:04X}") from error
     except (ValueError, OverflowError) as error:  # an escape that is no character: "\UFFFFFFFF"
         raise _not_yaml(source, 1, str(error)) from error
-    if root is None:
+    if root is None or root.value is None:
         raise ContractInvalid(source, [Problem(1, "", "the text is empty")])
     return root
 

@@ -85,6 +85,9 @@ RULES = {
     "physicalType: int2": Rule(minimum="-32768", maximum="32767"),
     "physicalType: smallint(6)": Rule(minimum="-32768", maximum="32767"),
     "physicalType: uint32": Rule(minimum="0", maximum="4294967295"),
+    "logicalType: date, physicalType: smallint, logicalTypeOptions: {minimum: 2013-01-01}": Rule(
+        minimum="2013-01-01"
+    ),
     "physicalType: character varying(2)": Rule(max_length=2),
     "logicalType: integer, physicalType: tinyint, logicalTypeOptions: {minimum: 0}": Rule(
         minimum="0", maximum="127"
@@ -466,6 +469,7 @@ def test_the_owner_is_the_team_or_its_owner(team: str, owner: str) -> None:
     ("support", "channel"),
     [
         ("[{channel: C0123, tool: slack}]", "C0123"),
+        ("[{channel: C0123, tool: Slack}]", "C0123"),
         ("[{channel: a@example.org, tool: email}, {channel: '#orders'}]", "#orders"),
         ("[{channel: '#orders', tool: teams}]", ""),
     ],

@@ -42,6 +42,11 @@ PROPERTIES = [
     ),
     ("physicalType: record", "logicalType", "is missing"),
     ("logicalType: strng", "logicalType", "did you mean string"),
+    (
+        "logicalType: integr, physicalType: smallint, logicalTypeOptions: {minimum: low}",
+        "logicalType",
+        "did you mean integer",
+    ),
     ("logicalType: array, items: {logicalType: strin}", "items.logicalType", "did you mean string"),
     ("logicalType: array", "items", "must be a mapping"),
     ("logicalType: object, properties: []", "properties", "needs properties"),

@@ -56,6 +56,18 @@ def test_a_frequency_is_expected(levels: list[str], expected: Expected, words: s
     assert found.wording == words
 
 
+@pytest.mark.parametrize("own", ["orders", "shop.orders.id", "id", "shop.lines, shop.orders"])
+def test_a_level_of_another_table_does_not_count(own: str) -> None:
+    """Of several tables in one file each has the levels whose element is it, or a part of it."""
+    levels = [
+        f"{{property: frequency, value: 1, element: '{own}'}}",
+        "{property: frequency, value: 7, element: shop.orders_old}",
+        "{property: freshness, value: 1, unit: h, element: lines.id}",
+    ]
+    assert parse(text(*levels), "test").expected == Expected(_DAY)
+    assert parse(text(*levels[1:]), "test").expected is None
+
+
 @pytest.mark.parametrize(
     "levels",
     [

@@ -23,6 +23,7 @@ def settings(sql: str, format_: str = "parquet", options: str = "{}") -> str:
         "SELECT `current_date` AS id, to_date(d) FROM `file`",
         "SELECT id FROM file ORDER BY id LIMIT 10",
         "SELECT unix_timestamp(t) AS id FROM file",
+        "SELECT id, 'today' AS date FROM file WHERE day = DATE '2013-01-01' AND a = \"DATE 'now'\"",
         "(SELECT id FROM file) UNION ALL (SELECT other FROM file)",
     ],
 )
@@ -42,6 +43,8 @@ def test_a_select_over_the_file_is_taken(sql: str) -> None:
         ("SELECT `uuid` () AS id FROM file", "has uuid"),
         ("SELECT Current_Timestamp AS id FROM file", "has Current_Timestamp"),
         ("SELECT unix_timestamp( ) AS id FROM file", "has unix_timestamp"),
+        ("SELECT id FROM file WHERE day < date'today'", "has date 'today'"),
+        ("SELECT TIMESTAMP /* utc */ 'Now UTC' AS id FROM file", "has TIMESTAMP 'Now UTC'"),
         ("SELECT id FROM file TABLESAMPLE (10 PERCENT)", "has TABLESAMPLE"),
         ("SELECT id FROM file LIMIT 10", "LIMIT without ORDER BY"),
         ("SELECT reflect('java.lang.System', 'exit') FROM file", "runs any code"),

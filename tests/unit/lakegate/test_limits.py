@@ -74,8 +74,8 @@ def test_a_contract_has_a_limit_of_values() -> None:
         parse(ORDERS, "orders", Limits(most_contract_values=45))
 
 
-def test_a_contract_has_a_limit_of_characters() -> None:
-    """A contract at the limit of characters is read, and one more is refused."""
+def test_a_contract_has_a_limit_of_bytes() -> None:
+    """A contract at the limit of bytes is read, and one more is refused."""
     assert parse(ORDERS, "orders", Limits(largest_contract=len(ORDERS))).table == "shop.orders"
     with pytest.raises(ContractInvalid, match="longer than"):
         parse(ORDERS, "orders", Limits(largest_contract=len(ORDERS) - 1))

@@ -4,7 +4,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from lakegate.contract.columns import BYTE, SHORT, Column, whole_range
-from lakegate.contract.reading.literals import TIME_PATTERN
+from lakegate.contract.reading.literals import NUMERIC, TIME_PATTERN
 from lakegate.contract.reading.properties import Property
 from lakegate.contract.reading.settings import FLAT_FORMATS
 from lakegate.contract.reading.values import (
@@ -37,7 +37,8 @@ def declared_rule(found: Property, format_: str) -> Rule:
         _refuse_unread(options, column, format_)
     if column.kind == "time":
         rule = replace(rule, pattern=TIME_PATTERN)
-    rule = _within_range(rule, whole_range(found.field.at("physicalType").node.text))
+    if column.kind in NUMERIC:  # a date may be kept as a number elsewhere
+        rule = _within_range(rule, whole_range(found.field.at("physicalType").node.text))
     if found.length is not None:
         longest = min(found.length, found.length if rule.max_length is None else rule.max_length)
         rule = replace(rule, max_length=longest)

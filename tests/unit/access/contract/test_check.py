@@ -48,6 +48,7 @@ RIGHT = [
     *("id > 1", "`ID` <=> 1", "place.city rlike '^x'", "day > current_date - interval 1 day"),
     *("date_add(DAY, 1, day) > now()", "exists(array(id), x -> x > 1)", 'place.city = "x"'),
     *("unknown rlike 'x'", "extract(year from day) > 2000", "id DIV 2 = 1"),
+    " + ".join(["id"] * 500) + " > 0",
 ]
 # A query or a transform, and what is wrong with it.
 STATEMENTS = [
@@ -69,6 +70,7 @@ NO_YAML = [
     ("a: {b: 1\nc: 2", 2, "a bracket { or [ is never closed"),
     ("a: 1\nb\nc: 2", 3, "the line above has no `: ` after its key"),
     ("a: @x", 1, "a text that begins with @ needs quotes"),
+    ("---\n", 1, "the text is empty"),
 ]
 
 
@@ -287,11 +289,14 @@ def test_hints_do_not_change_the_verdict(tmp_path: Path) -> None:
 
 
 def test_a_hint_about_the_whole_contract_is_told_once(tmp_path: Path) -> None:
-    """Each table has its own hints; one that both tables have is one line."""
+    """Each table has its own hints; one that both tables have is one line, or one annotation."""
     file = tmp_path / "a.yaml"
     table = contract_text()[contract_text().index("  - name") :]
     file.write_text(contract_text() + table.replace("shop.orders", "shop.lines"))
     assert run(file).stdout.count("support: without a Slack channel") == 1
+    annotated = run(file, "--format", "github").stdout
+    assert annotated.count("without a Slack channel") == 1
+    assert annotated.count("checks") == 2, "each table has its own result"
 
 
 def test_a_directory_stands_for_its_contracts(tmp_path: Path) -> None:
@@ -383,6 +388,18 @@ def test_curly_quotes_around_a_channel_are_a_hint() -> None:
     head = HEAD + "support: [{channel: \u201c#shop\u201d, tool: slack}]\n"
     found = [(line, field) for line, field in hinted("", head) if "channel" in field]
     assert found == [(5, "support[0].channel")]
+
+
+def test_a_channel_that_is_not_in_slack_is_a_hint() -> None:
+    """An owner who has only an address elsewhere is told that no alert goes there."""
+    head = HEAD + "support: [{channel: shop@example.org, tool: email}]\n"
+    assert hinted("", head) == [(5, "support")]
+
+
+def test_a_level_of_no_table_is_a_hint() -> None:
+    """An owner whose service level names another element is told that no file is overdue."""
+    level = "{property: frequency, value: 1, unit: d, element: order}"
+    assert hinted("", f"{CHANNEL}slaProperties: [{level}]\n") == [(6, "slaProperties[0].element")]
 
 
 def test_a_pattern_on_a_number_is_said_to_restrict_texts() -> None:

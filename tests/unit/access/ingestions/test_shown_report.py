@@ -7,7 +7,7 @@ import pytest
 from access.ingestions.shown_report import shown_report
 from functions.model.ingestion import Ingestion
 from lakegate.audit.diagnosis import BadCell
-from lakegate.audit.report import READABLE, AuditReport
+from lakegate.audit.report import READABLE, AuditReport, Baseline
 from tests.fakes.deployment import ORDERS, OTHER_TABLE, RETURNS, TABLE, Deployment
 from tests.fakes.job import FAILED, rejected
 
@@ -57,6 +57,26 @@ def test_values_that_are_confidential_by_now_are_hidden(
     deployment.settle()
     put(deployment, contract)
     assert samples(deployment, deployment.ingestion(landed)) == shown
+
+
+def measuring(report: AuditReport) -> AuditReport:
+    """Return the report of a run that measured a column, and its drift."""
+    mean = replace(FAILED, metric="mean", columns=("id",), found="5,200", value="5200.0")
+    off = replace(mean, metric="drift", found="(hidden), off by 5", value="5.0")
+    return replace(rejected(report), checks=(mean, replace(off, baseline=Baseline("a", 5200.0, 0))))
+
+
+@pytest.mark.parametrize("secret", [True, False])
+def test_measures_of_what_is_confidential_are_hidden(
+    deployment: Deployment, *, secret: bool
+) -> None:
+    """A mean is hidden once its column is confidential, and so is the one behind its drift."""
+    landed = deployment.land("shop/orders/a.csv", script=measuring)
+    deployment.settle()
+    put(deployment, ORDERS.replace("required: true", SECRET) if secret else ORDERS)
+    report = shown_report(deployment.adapters, deployment.ingestion(landed))
+    assert report
+    assert ("5200" in report.to_json().replace(",", "")) is not secret
 
 
 @pytest.mark.parametrize(

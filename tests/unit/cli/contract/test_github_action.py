@@ -105,7 +105,7 @@ def test_each_table_of_a_contract_has_a_folder_of_samples(repository: Path) -> N
     for name in ("shop.bad", "shop.lines", "_drafts"):
         (repository / "samples" / "bad" / name).mkdir()
         (repository / "samples" / "bad" / name / "a.csv").write_text("id\n1\n")
-    (repository / "samples" / "bad" / "a.csv").unlink()
+    (repository / "samples" / "bad" / "a.csv").rename(repository / "samples" / "bad" / ".gitkeep")
     code, said = run(repository, "Audit samples", BASE="")
     assert (code, [line for line in said if "bad" in line]) == (
         1,

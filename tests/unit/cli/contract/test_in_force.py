@@ -64,7 +64,7 @@ def test_a_dry_run_puts_nothing_in_force(tmp_path: Path) -> None:
     assert in_force(lake).keys() == {"contracts/shop.orders.yaml"}
 
 
-@pytest.mark.parametrize("text", [ORDERS.encode(), b"kind: nothing of the kind"])
+@pytest.mark.parametrize("text", [ORDERS.encode(), b"kind: no contract", b"#" * (2 << 20)])
 @pytest.mark.parametrize("name", ["shop.orders", "contracts/shop.orders.yaml"])
 def test_a_withdrawn_contract_is_out_of_force(text: bytes, name: str) -> None:
     """A contract, valid or not, is withdrawn by its table or its key; the others stay."""
@@ -148,8 +148,17 @@ def test_a_push_takes_what_the_deployment_takes(tmp_path: Path) -> None:
     push(lake, [tmp_path], nothing)
     assert in_force(lake).keys() == {"contracts/shop.orders.yaml"}
 
-    with pytest.raises(LakegateError, match="longer than 1,048,576 characters"):
+    with pytest.raises(LakegateError, match="longer than 1,048,576 bytes"):
         push(FakeLake(), [tmp_path], nothing)  # type: ignore[arg-type]
+
+
+def test_a_push_counts_the_bytes_that_the_deployment_counts(tmp_path: Path) -> None:
+    """A text that nobody could read or withdraw any more is not put in force."""
+    lake: Any = FakeLake(limits=Limits(largest_contract=10_000))
+    write(tmp_path, "orders.yaml", f"{ORDERS}description: {{purpose: '{'ü' * 7_000}'}}\n")
+    with pytest.raises(LakegateError, match="longer than 10,000 bytes"):
+        push(lake, [tmp_path], nothing)
+    assert lake.contracts("shop/orders/a.csv") == []
 
 
 def test_the_contracts_in_force_are_listed_by_table() -> None:
