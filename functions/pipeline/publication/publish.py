@@ -185,6 +185,10 @@ def _end_first(adapters: Adapters, unit: Unit, why: LakegateError) -> Ingestion:
     Nobody merges that branch: each process finds the same rows at its hash. It is the first's
     alone from then on, so that the others do not delete it.
     """
+    try:
+        adapters.catalog.head(unit.intent.branch)
+    except UnknownBranch:  # it expired before the verdicts came, so nothing shows the rows
+        return run_all_again(adapters, unit.members)
     first, *others = replace(unit, is_evidence=True).leaving
     first = first.but(branch=unit.intent.branch)
     ended = end(adapters, first, State.ERRORED, Reason(why.code, why.message))

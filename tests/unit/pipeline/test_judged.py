@@ -132,6 +132,20 @@ def test_a_group_with_other_rows_keeps_its_branch_as_evidence(
     assert deployment.catalog.branches("ingest/") == []
 
 
+def test_a_group_whose_evidence_expired_runs_again(deployment: Scenario) -> None:
+    """Without the branch nothing shows its other rows, so no member ends by naming it."""
+    landed = judged(deployment, 3)
+    (branch,) = deployment.catalog.branches("ingest/")
+    deployment.others.write_on_branch(branch, TABLE)
+    written = deployment.catalog.head(branch)
+    for each in landed:
+        edit(deployment, each, lambda report: replace(report, audited_hash=written))
+    deployment.catalog.delete_branch(branch)
+    deployment.settle()
+    assert {deployment.end(each) for each in landed} == {"published"}
+    assert {deployment.ingestion(each).attempt for each in landed} == {2}
+
+
 def test_a_group_that_another_process_recorded_keeps_its_branch(deployment: Scenario) -> None:
     """If the same message is handled twice at once, the second one changes nothing."""
     landed = judged(deployment)
