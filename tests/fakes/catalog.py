@@ -518,7 +518,7 @@ class FakeTables:
         files = Counter(self.listed(table, after))
         files.subtract(Counter(self.listed(table, before)))
         rows = sum(many * rows_in(file) for file, many in files.items())
-        return TableChange(rows, dict(+files), dict(-files))
+        return TableChange(rows, dict(+files), dict(-files), self.rows(table, before).hidden)
 
     def listed(self, table: str, reference: str, most: int = 0) -> Iterator[str]:
         """See Tables.listed."""

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from functions.adapters.iceberg.tables import Tables
 from lakegate.audit.report import AuditReport, Verdict
 from lakegate.job.change import Effect
 from tests.spark.conftest import Job, new_table, parquet, reason
@@ -261,6 +262,26 @@ def test_an_upsert_takes_a_table_as_others_made_it(job: Job) -> None:
     assert report.effect == Effect(3, 4, added=3, removed=2, updated=2)
     found = [(each["ID"], each["NAME"]) for each in job.rows(table.name, "main")]
     assert sorted(found, key=str) == [(1, "n9"), (1, "n9"), (2, "n2"), (None, "n3")]
+
+
+def test_rows_that_another_engine_hid_are_rewritten_without_a_trace(job: Job) -> None:
+    """The publisher's count may be off by as many: Spark drops them with their data file."""
+    table, services = Table(job, (_KEY, _NAME), {"writeMode": "upsert"}), job.services
+    table.publish(*({"id": n, "name": f"n{n}"} for n in (1, 2, 3)))
+    others = job.session("main", "publisher")
+    for statement in (
+        "ALTER TABLE lake.{t} SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')",
+        "DELETE FROM lake.{t} WHERE id = 1",
+    ):
+        others.sql(statement.replace("{t}", table.name))
+    report = table.audit([{"id": 2, "name": "n20"}, {"id": 9, "name": "n9"}])
+    assert report.effect == Effect(2, 3, added=2, removed=1, updated=1)
+    tables = Tables(services.nessie_uri, services.tokens["publisher"], services.s3)
+    references = [f"main@{hash_}" for hash_ in (report.base_hash, report.audited_hash)]
+    before, after = (tables.rows(table.name, each) for each in references)
+    assert (before.live, after.live, before.hidden) == (2, 2, 1)
+    change = tables.change(table.name, *references)
+    assert (change.rows, change.hidden) == (0, 1)
 
 
 @pytest.mark.parametrize("mode", ["append", "upsert", "overwrite"])

@@ -128,9 +128,7 @@ def _statistics(table: TableMetadata) -> Iterator[str]:
 
 def data_files(table: Table) -> Iterator[DataFile]:
     """Yield every data file that a query of the table reads."""
-    snapshot = table.current_snapshot()
-    manifests = snapshot.manifests(table.io) if snapshot else []
-    read = [each for each in manifests if each.content == ManifestContent.DATA]
+    read = [each for each in manifests_of(table) if each.content == ManifestContent.DATA]
     with ThreadPoolExecutor(_PARALLEL) as pool:
         for entries in pool.map(lambda manifest: manifest.fetch_manifest_entry(table.io), read):
             yield from (entry.data_file for entry in entries)
@@ -233,18 +231,29 @@ class TableRows:
         """Return the visible rows, provided there are no equality deletes."""
         return self.records - self.position_deletes
 
+    @property
+    def hidden(self) -> int:
+        """Return by how many rows the next change of `live` may be off.
+
+        Whoever rewrites a data file leaves out the rows that delete files hide. These may stay
+        although they hide nothing any more, and any later commit may drop them.
+        """
+        return self.position_deletes + (self.records if self.equality_deletes else 0)
+
 
 @dataclass(frozen=True)
 class TableChange:
     """The change of a table from one commit to a later one, from its manifests.
 
-    `rows` is the change in live rows. `added` and `removed` map the addresses of data files to how
-    many more, or fewer, times the table lists them.
+    `rows` is the change in live rows, which may be off by as many as were `hidden` before
+    (`TableRows.hidden`). `added` and `removed` map the addresses of data files to how many more, or
+    fewer, times the table lists them.
     """
 
     rows: int = 0
     added: Mapping[str, int] = field(default_factory=dict)
     removed: Mapping[str, int] = field(default_factory=dict)
+    hidden: int = 0
 
 
 @dataclass(frozen=True)
@@ -287,8 +296,7 @@ def size_of(table: Table) -> TableSize:
                 moving += 1
             else:
                 small[file.spec_id, str(file.partition)] += 1
-    snapshot = table.current_snapshot()
-    manifests = snapshot.manifests(table.io) if snapshot else []
+    manifests = manifests_of(table)
     return TableSize(
         files=files,
         bytes=bytes_,
@@ -300,27 +308,36 @@ def size_of(table: Table) -> TableSize:
     )
 
 
-def totals(table: Table) -> tuple[int, int, int]:
+def manifests_of(table: Table) -> list[ManifestFile]:
+    """Return the manifests of the table's current state."""
+    snapshot = table.current_snapshot()
+    return snapshot.manifests(table.io) if snapshot else []
+
+
+def totals(manifests: Iterable[ManifestFile], io: FileIO) -> tuple[int, int, int]:
     """Return the rows in data files, in position deletes and in equality deletes.
 
     The snapshot's summary is not used: some writers get it wrong.
     """
-    snapshot = table.current_snapshot()
     rows: Counter[DataFileContent] = Counter()
-    for manifest in snapshot.manifests(table.io) if snapshot else []:
+    for manifest in manifests:
         if manifest.content == ManifestContent.DATA:
             counts = manifest.added_rows_count, manifest.existing_rows_count
             rows[DataFileContent.DATA] += sum(filter(None, counts))
         else:
-            for entry in manifest.fetch_manifest_entry(table.io):
+            for entry in manifest.fetch_manifest_entry(io):
                 rows[entry.data_file.content] += entry.data_file.record_count
     positions = rows[DataFileContent.POSITION_DELETES]
     return rows[DataFileContent.DATA], positions, rows[DataFileContent.EQUALITY_DELETES]
 
 
-def change_of(old: Iterable[ManifestFile], new: Iterable[ManifestFile], io: FileIO) -> TableChange:
-    """Return the change that removing and adding these manifests makes to a table."""
+def change_of(
+    before: Mapping[str, ManifestFile], after: Mapping[str, ManifestFile], io: FileIO
+) -> TableChange:
+    """Return the change of a table, by its manifests before and after it, by address."""
     rows, files = 0, Counter[str]()
+    old = [manifest for path, manifest in before.items() if path not in after]
+    new = [manifest for path, manifest in after.items() if path not in before]
     for sign, manifests in ((-1, old), (1, new)):
         for file in (e.data_file for m in manifests for e in m.fetch_manifest_entry(io)):
             if file.content == DataFileContent.DATA:
@@ -328,7 +345,8 @@ def change_of(old: Iterable[ManifestFile], new: Iterable[ManifestFile], io: File
                 files[file.file_path] += sign
             elif file.content == DataFileContent.POSITION_DELETES:
                 rows -= sign * file.record_count
-    return TableChange(rows, dict(+files), dict(-files))
+    hidden = TableRows("", *totals(before.values(), io)).hidden
+    return TableChange(rows, dict(+files), dict(-files), hidden)
 
 
 def doubled_files(table: Table) -> list[DoubledFile]:

@@ -42,6 +42,7 @@ from functions.adapters.iceberg.files import (
     data_file,
     data_files,
     doubled_files,
+    manifests_of,
     opened,
     size_of,
     totals,
@@ -189,9 +190,10 @@ class Tables:
         """
         with self._translated():
             found = self._if_there(table, reference)
-            return (
-                TableRows(str(found.metadata.table_uuid), *totals(found)) if found else TableRows()
-            )
+            if not found:
+                return TableRows()
+            counts = totals(manifests_of(found), found.io)
+            return TableRows(str(found.metadata.table_uuid), *counts)
 
     def size(self, table: str, reference: str) -> TableSize:
         """Return how many data files a table has, and of what size. Raises as `files`."""
@@ -201,15 +203,12 @@ class Tables:
     def change(self, table: str, before: str, after: str) -> TableChange:
         """Return how a table changed between two references, as `main@<hash>`.
 
-        It reads only the manifests that one state has and the other lacks.
+        It reads only the manifests that one state has and the other lacks, and those of the delete
+        files that were there before.
         """
         with self._translated():
             old, new = self._manifests(table, before), self._manifests(table, after)
-            return change_of(
-                [manifest for path, manifest in old.items() if path not in new],
-                [manifest for path, manifest in new.items() if path not in old],
-                S3FileIO({CLIENT: self._s3}),
-            )
+            return change_of(old, new, S3FileIO({CLIENT: self._s3}))
 
     def listed(self, table: str, reference: str, most: int = 0) -> Iterator[str]:
         """Yield the addresses of a table's data files, manifest by manifest.
@@ -229,8 +228,7 @@ class Tables:
     def _manifests(self, table: str, reference: str) -> dict[str, ManifestFile]:
         """Return a table's manifests by address; empty for a missing table."""
         known = self._if_there(table, reference)
-        snapshot = known.current_snapshot() if known else None
-        found = snapshot.manifests(S3FileIO({CLIENT: self._s3})) if snapshot else []
+        found = manifests_of(known) if known else []
         return {manifest.manifest_path: manifest for manifest in found}
 
     def doubled(self, table: str, reference: str) -> list[DoubledFile]:

@@ -63,7 +63,7 @@ class Tally:
         """Count a commit of Lakegate."""
         self.published += claimed
         self.reached += change.rows
-        if change.rows != claimed:
+        if abs(change.rows - claimed) > change.hidden:
             self.wrong.append(Gain(commit, change.rows, claimed))
 
     def add_others(self, commit: Commit, change: "TableChange") -> None:

@@ -202,7 +202,8 @@ class History:
         hash_ = after.removeprefix("main@")
         self.reads.append(hash_)
         rows = self.rows(table, after).live - self.rows(table, before).live
-        return TableChange(rows, dict.fromkeys(self.files[hash_], 1))
+        hidden = self.rows(table, before).hidden
+        return TableChange(rows, dict.fromkeys(self.files[hash_], 1), hidden=hidden)
 
     def listed(self, table: str, reference: str, most: int = 0) -> Iterator[str]:
         """See Tables.listed."""

@@ -1,5 +1,7 @@
 """The balance finds the origin of a table's rows, and the commit that is wrong."""
 
+import pytest
+
 from functions.adapters.iceberg.files import TableRows
 from tests.unit.operations.main_history import History
 
@@ -50,3 +52,17 @@ def test_rows_that_delete_files_name_are_gone() -> None:
     found = history.balance()
     assert [gain.rows for gain in found.others] == [-4]
     assert found.off == 0
+
+
+@pytest.mark.parametrize(("rows", "is_wrong"), [(13, False), (14, True), (4, True)])
+def test_delete_files_that_hide_nothing_may_go_with_any_commit(rows: int, is_wrong: bool) -> None:
+    """A commit may seem to gain as many rows as they hid once, and no more."""
+    history = History()
+    history.publish([10])
+    deleted = history.by_others(0)
+    history.at[deleted.hash] = TableRows("uuid", 10, position_deletes=4)
+    published = history.publish([3])
+    history.at[published.hash] = TableRows("uuid", rows)
+    found = history.balance()
+    assert [each.commit.hash for each in found.wrong] == [published.hash] * is_wrong
+    assert found.unaccounted == 0

@@ -186,6 +186,21 @@ def test_a_branch_that_holds_more_than_its_report_is_not_merged(
     assert deployment.replay(ended).ingestion.attempt == 2
 
 
+def test_delete_files_that_a_commit_drops_are_no_rows(deployment: Scenario) -> None:
+    """Iceberg drops those that hide nothing any more: the file beside them is published."""
+    deployment.others.append(TABLE)
+    table = deployment.catalog.table("main", TABLE)
+    assert table is not None
+    deployment.catalog.commit("main", TABLE, replace(table, hidden=1, added=()))
+    ingestion = waiting(deployment)
+    written = deployment.catalog.table(ingestion.branch, TABLE)
+    assert written is not None
+    dropped = replace(written, hidden=0)
+    hash_ = deployment.catalog.commit(ingestion.branch, TABLE, dropped, registers=True)
+    audited = deployment.ledger.save(ingestion.step("x", "2026-03-01T13", audited_hash=hash_))
+    assert deployment.end(deployment.publish(audited)) == "published"
+
+
 def test_an_earlier_attempt_on_main_is_not_registered_again(deployment: Scenario) -> None:
     """If main took an earlier attempt's intent meanwhile, the next attempt ends published."""
     first = waiting(deployment)
