@@ -267,8 +267,8 @@ class Lake:
             self._client.put_object(Bucket=self.bucket, Key=key, Body=text.encode(), **condition)
 
     def is_gone(self, address: str) -> bool:
-        """Return whether no data file exists at an address (`s3://…`)."""
-        bucket, _, key = address.removeprefix("s3://").partition("/")
+        """Return whether no data file exists at an address (`s3://…`, or as others write it)."""
+        bucket, _, key = address.partition("://")[2].partition("/")
         try:
             with translated(address):
                 self._client.head_object(Bucket=bucket, Key=key)

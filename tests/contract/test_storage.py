@@ -615,10 +615,11 @@ def test_an_invalid_checkpoint_is_refused(buckets: Buckets, text: bytes) -> None
         buckets.lake.checkpoint()
 
 
-def test_a_data_file_that_was_deleted_is_gone(buckets: Buckets) -> None:
-    """A deleted data file is gone; an existing one is not."""
+@pytest.mark.parametrize("scheme", ["s3", "s3a"])
+def test_a_data_file_that_was_deleted_is_gone(buckets: Buckets, scheme: str) -> None:
+    """A deleted data file is gone; an existing one is not, also where Hadoop wrote its address."""
     buckets.put_text("warehouse/a.parquet", b"rows")
-    address = f"s3://{buckets.lake.bucket}/warehouse/a.parquet"
+    address = f"{scheme}://{buckets.lake.bucket}/warehouse/a.parquet"
     assert not buckets.lake.is_gone(address)
     buckets.lake.delete_objects(["warehouse/a.parquet"])
     assert buckets.lake.is_gone(address)

@@ -304,7 +304,7 @@ class FakeLake:
 
     def is_gone(self, address: str) -> bool:
         """See Lake.is_gone; a fake table's data file exists until it is deleted."""
-        return address.removeprefix("s3://lake/") in self.deleted
+        return (address.partition("://lake/")[2] or address) in self.deleted
 
     def reports(self, ids: Collection[str] | None = None) -> Iterator[str]:
         """See Lake.reports."""
