@@ -34,6 +34,8 @@ def problem_of(extra: Difference, contract: Contract) -> str:
         return "the table has a column of provenance of this name"
     if len(extra.path) == 1 and contract.former.has(extra.name):
         return "the contract renamed or dropped a column of this name"
+    if len(extra.path) == 1 and _is_a_partition(extra.name, contract):
+        return "Iceberg calls a partition of the table so"
     if not extra.name.strip():
         return "it has no name: is a delimiter too many in the header?"
     if KEY in extra.path:
@@ -45,6 +47,10 @@ def problem_of(extra: Difference, contract: Contract) -> str:
     return next(
         filter(None, problems), f"a table cannot have the type {strange[0]}" if strange else ""
     )
+
+
+def _is_a_partition(name: str, contract: Contract) -> bool:
+    return any(name.lower() in each.names for each in contract.layout.partitions or ())
 
 
 def _storable_names(type_: Type) -> Iterator[str]:

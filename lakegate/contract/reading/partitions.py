@@ -42,6 +42,18 @@ class Partition:
         name, _, number = self.transform.rstrip("]").partition("[")
         return name, number
 
+    @property
+    def names(self) -> set[str]:
+        """Return what Iceberg calls it in a new table, and in one that is changed.
+
+        None of them is a name for a column, in any case.
+        """
+        kind, number = self.parts
+        if kind == "identity":
+            return set()
+        name = f"{self.column.lower()}_{kind.replace('truncate', 'trunc')}"
+        return {name, *([f"{name}_{number}"] if number else ())}
+
 
 def read_partitions(
     properties: Sequence[Property], every: Sequence[Property]
@@ -87,7 +99,7 @@ def _partition(found: Property, names: set[str]) -> Partition:
     elif column.sensitive and kind != "bucket[N]":
         reason = "is confidential, and its values would be in the names of folders"
         place.refuse(f"{column.name} {reason}: only bucket[N] hides them", key)
-    elif taken := names & _names(partition):
+    elif taken := names & partition.names:
         place.refuse(f"Iceberg would call it {taken.pop()}, as another column is called", key)
     return partition
 
@@ -100,12 +112,3 @@ def _advice(column: Column) -> str:
     fitting = [name for name, types in _FITTING.items() if _type(column) in types]
     listed = f"give {_TRANSFORM}: {' or '.join(fitting)}"
     return listed if fitting else "no transform does"
-
-
-def _names(partition: Partition) -> set[str]:
-    """Return what Iceberg calls a partition of a new table, and of one that is changed."""
-    kind, number = partition.parts
-    if kind == "identity":
-        return set()
-    name = f"{partition.column.lower()}_{kind.replace('truncate', 'trunc')}"
-    return {name, *([f"{name}_{number}"] if number else ())}

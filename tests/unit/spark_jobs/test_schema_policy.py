@@ -113,6 +113,17 @@ def test_an_unusable_column_is_not_added(name: str, type_: str, why: str) -> Non
     assert why in finding.message
 
 
+def test_a_column_named_as_a_partition_is_not_added() -> None:
+    """Iceberg refuses such a column, so it is a finding of the file, not a fault of the run."""
+    day = "customProperties: [{property: partitionTransform, value: day}]"
+    sold = f"- {{name: sold, logicalType: date, partitioned: true, {day}}}\n"
+    adding = parsed(sold, settings="- {property: extraColumns, value: add}\n")
+    columns = [("id", "bigint"), ("sold", "date"), ("Sold_Day", "")]
+    (finding,) = compare(columns, adding).findings
+    assert (finding.code, finding.column) == ("EXTRA_COLUMN", "Sold_Day")
+    assert "Iceberg calls a partition of the table so" in finding.message
+
+
 def test_a_transform_reads_columns_as_the_file_has_them() -> None:
     """A transform can read columns that no table can have."""
     columns = [("_file", "tinyint"), ("t", "time(6)"), ("n", "void"), ("text", "")]
