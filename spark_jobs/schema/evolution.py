@@ -36,14 +36,17 @@ def column_changes(
     not_null: Sequence[tuple[str, ...]],
     contract: Contract,
     sources: Collection[str] = (),
+    identifiers: Sequence[str] = (),
 ) -> list[ColumnChange]:
     """Return the changes that give the table, with the columns `there`, the contract's columns.
 
     NOT NULL is lifted from the columns `not_null`: a bad row must reach the branch, and only the
     audit decides about it. By the columns `sources` the table is, or was, partitioned or sorted:
-    they cannot be dropped. Raises Permanent TABLE_MISMATCH where more than new nullable columns,
-    wider types and what the contract renames or drops is needed.
+    they cannot be dropped. From its `identifiers`, Iceberg's identifier fields, NOT NULL cannot be
+    lifted. Raises Permanent TABLE_MISMATCH where more than new nullable columns, wider types and
+    what the contract renames or drops is needed.
     """
+    _require_none(identifiers, contract)
     renamed, dropped = _renamed(there, contract), _dropped(there, contract)
     _require_unused(dropped, sources, contract)
     there = Struct(
@@ -90,6 +93,18 @@ def _require_unused(dropped: Sequence[str], sources: Collection[str], contract: 
         message = (
             f"the table {contract.table} cannot lose {', '.join(used)}: it is, or once was, "
             "partitioned or sorted by it. Keep the column, with missingColumns: null"
+        )
+        raise Permanent("TABLE_MISMATCH", message)
+
+
+def _require_none(identifiers: Sequence[str], contract: Contract) -> None:
+    if identifiers:
+        names = ", ".join(identifiers)
+        message = (
+            f"the table {contract.table} cannot take a bad row as evidence: {names} must have a "
+            "value in each row, as its identifier fields (a primary key of Flink's). Drop these: "
+            f"ALTER TABLE {contract.table} DROP IDENTIFIER FIELDS {names}, in Spark with Iceberg's "
+            "extensions"
         )
         raise Permanent("TABLE_MISMATCH", message)
 

@@ -90,6 +90,8 @@ _KNOWN = {
         "CORRUPT_FILE",
         f"{TOO_MANY_DIGITS}: declare the digits that the values have",
     ),
+    "Invalid UUID string": ("BAD_VALUE", "a text is no UUID, as the table's column holds them"),
+    "Fixed Binary size": ("BAD_VALUE", "a value has not the length that the table's column fixes"),
     "[MALFORMED_CSV_RECORD]": ("CORRUPT_FILE", "a row has more cells than Spark can read"),
     "ArrayIndexOutOfBoundsException: Index 20480": (
         "CORRUPT_FILE",

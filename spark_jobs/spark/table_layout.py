@@ -10,8 +10,7 @@ from pyspark.sql import SparkSession
 
 from lakegate.contract.reading.layout import SortKey, TableLayout
 from lakegate.contract.reading.partitions import Partition
-from spark_jobs.spark.errors import explain
-from spark_jobs.spark.jvm import JavaError, items_of, java_class, texts_of
+from spark_jobs.spark.jvm import items_of, java_class, texts_of
 
 _EXPRESSIONS = "org.apache.iceberg.expressions.Expressions"
 _NULL_ORDER = "org.apache.iceberg.NullOrder"
@@ -55,26 +54,23 @@ def order_of(table: Any) -> Iterable[SortKey]:
 
 
 def change_layout(spark: SparkSession, table: Any, change: TableLayout) -> None:
-    """Change what a layout says of a table, in one commit. Raises LakegateError."""
+    """Change what a layout says of a table, in one commit. Raises one of `JavaError`."""
     transaction = table.newTransaction()
-    try:
-        if change.partitions is not None:
-            _partition(spark, table, transaction.updateSpec(), change.partitions)
-        if change.order is not None:
-            _sort(spark, table, transaction.replaceSortOrder(), change.order)
-        if change.properties:
-            update = transaction.updateProperties()
-            for name, value in change.properties.items():
-                update.set(name, value)
-            update.commit()
-        if change.comments:
-            update = transaction.updateSchema()
-            for path, text in change.comments.items():
-                update.updateColumnDoc(_spelt(table, path), text)
-            update.commit()
-        transaction.commitTransaction()
-    except JavaError as error:
-        raise explain(error, "the table's layout cannot be changed") from error
+    if change.partitions is not None:
+        _partition(spark, table, transaction.updateSpec(), change.partitions)
+    if change.order is not None:
+        _sort(spark, table, transaction.replaceSortOrder(), change.order)
+    if change.properties:
+        update = transaction.updateProperties()
+        for name, value in change.properties.items():
+            update.set(name, value)
+        update.commit()
+    if change.comments:
+        update = transaction.updateSchema()
+        for path, text in change.comments.items():
+            update.updateColumnDoc(_spelt(table, path), text)
+        update.commit()
+    transaction.commitTransaction()
 
 
 def _partition(

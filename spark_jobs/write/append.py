@@ -1,5 +1,7 @@
 """Append a file's rows to the branch, and count them in the pass that writes them."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -33,6 +35,12 @@ _TABLE_PROPERTIES = {
     "commit.manifest-merge.enabled": "true",  # pyiceberg's default is not to
     "write.metadata.metrics.max-inferred-column-defaults": "1000",
 }
+# Of exceptions about what a table cannot have, which no retry changes.
+_REFUSALS = (
+    "java.lang.IllegalArgumentException",
+    "java.lang.UnsupportedOperationException",
+    "org.apache.iceberg.exceptions.ValidationException",
+)
 _BEGUN = "begun"  # the catalog of the branch as it began; BASE may be a later commit
 INGESTION = "lakegate.ingestion"  # the property of a snapshot that names its ingestion
 # Each task writes the rows that it read. A range-distributed write would run its input twice, and
@@ -80,22 +88,35 @@ def open_table(spark: SparkSession, spec: JobSpec, branch: Target, contract: Con
     All columns are optional in the table, even if the contract requires a value: a bad row must
     reach the branch, and only the audit decides about it. Columns that the contract adds or widens
     are changed here, on the branch. Raises Permanent TABLE_MISMATCH when the table's columns differ
-    in any other way, Transient BRANCH_SHARED when another writer changed its rows on the branch.
+    in any other way, or Iceberg refuses them, Transient BRANCH_SHARED when another writer changed
+    its rows on the branch.
     """
     name = table_name(contract.table)
-    table = iceberg.find_iceberg_table(spark, name)
-    if table is None:
-        table = _created(spark, name, contract)
-        _change_layout(spark, table, contract)
-        return _opened_after_change(spark, spec, branch, table)
-    columns = _change_columns(spark, name, table, contract)
-    changes = (*(c.sentence for c in columns), *_change_layout(spark, table, contract))
+    with _refusals_explained(contract):
+        table = iceberg.find_iceberg_table(spark, name)
+        if table is None:
+            table = _created(spark, name, contract)
+            _change_layout(spark, table, contract)
+            return _opened_after_change(spark, spec, branch, table)
+        columns = _change_columns(spark, name, table, contract)
+        changes = (*(c.sentence for c in columns), *_change_layout(spark, table, contract))
     if changes:
         opened = _opened_after_change(spark, spec, branch, table, changes)
         return replace(opened, main_at=opened.at) if any(c.renames for c in columns) else opened
     if branch.head() != spec.base_hash:
         raise shared(spec.branch)
     return Opened(table, spec.base_hash)
+
+
+@contextmanager
+def _refusals_explained(contract: Contract) -> Iterator[None]:
+    """Raise Permanent TABLE_MISMATCH where Iceberg or Spark refuses a table's columns or layout."""
+    try:
+        yield
+    except jvm.JavaError as error:
+        what = f"the table {contract.table} does not fit the contract"
+        refused = jvm.is_unplanned(error) or jvm.causes(error)[-1].startswith(_REFUSALS)
+        raise explain(error, what, "TABLE_MISMATCH" if refused else "") from error
 
 
 def _created(spark: SparkSession, name: str, contract: Contract) -> Any:
@@ -110,7 +131,10 @@ def _change_columns(
     """Give a table the contract's columns; return what was changed."""
     schema = iceberg.schema_of(spark, table)
     used = table_layout.sources(table) if contract.former.dropped else ()
-    changes = column_changes(name, struct_of(schema), list(not_null(schema)), contract, used)
+    identifiers = sorted(map(str, jvm.items_of(table.schema().identifierFieldNames())))
+    changes = column_changes(
+        name, struct_of(schema), list(not_null(schema)), contract, used, identifiers
+    )
     for change in changes:
         spark.sql(change.statement)
     if changes:
@@ -156,9 +180,11 @@ def with_undeclared(spark: SparkSession, contract: Contract) -> Contract:
     if table is None:
         return contract
     declared = {column.name.lower() for column in contract.table_columns}
+    with _refusals_explained(contract):
+        there = struct_of(iceberg.schema_of(spark, table))
     added = [
         undeclared(name, type_)
-        for name, type_ in struct_of(iceberg.schema_of(spark, table)).fields
+        for name, type_ in there.fields
         if name.lower() not in declared and not contract.former.has(name)
     ]
     return replace(contract, columns=(*contract.columns, *added))

@@ -9,15 +9,25 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.schema import Schema
-from pyiceberg.types import IntegerType, LongType, NestedField
+from pyiceberg.types import (
+    FixedType,
+    IntegerType,
+    LongType,
+    NestedField,
+    PrimitiveType,
+    TimeType,
+    UUIDType,
+)
 
 from functions.adapters.iceberg.errors import CannotRebase
 from functions.adapters.iceberg.tables import Tables
 from functions.model.intent import Intent
 from lakegate.audit.report import AuditReport
+from spark_jobs.spark import iceberg
+from spark_jobs.spark.jvm import java
 from tests.spark.conftest import Job, reason
 from tests.spark.conftest import parquet as file_of
-from tests.spark.measuring import UNIQUE, contract_of, whole_table
+from tests.spark.measuring import UNIQUE, contract_of, options, whole_table
 
 pytestmark = pytest.mark.spark
 _LOGICAL = {"int": "integer", "bigint": "integer", "string": "string"}
@@ -247,6 +257,76 @@ def test_a_table_that_allows_no_null_takes_a_bad_file_as_evidence(lake: Table) -
     assert [check.id for check in report.failed] == ["id.nullValues"]
     assert report.schema_changes == ("table: NOT NULL lifted from column id",)
     assert len(lake.job.rows(lake.name, report.branch)) == 2
+
+
+def test_identifier_fields_are_named_with_the_remedy(lake: Table) -> None:
+    """They allow no bad row on the branch; once they are dropped the same file passes."""
+    main = lake.job.services.at("main")
+    main.create_namespace_if_not_exists("tests")
+    fields = NestedField(1, "id", LongType(), required=True), NestedField(2, "a", IntegerType())
+    main.create_table(lake.name, Schema(*fields, identifier_field_ids=[1]))
+    refused = lake.ingest(lake.contract("a int"), parquet(a=ints(1, 2)))
+    assert reason(refused).code == "TABLE_MISMATCH"
+    assert f"ALTER TABLE {lake.name} DROP IDENTIFIER FIELDS id" in reason(refused).message
+    others = lake.job.session("main", "publisher")
+    table = iceberg.find_iceberg_table(others, f"lake.{lake.name}")
+    assert table is not None
+    table.updateSchema().setIdentifierFields(java(others).java.util.ArrayList()).commit()
+    report = lake.publish(lake.contract("a int"), parquet(a=ints(1, 2)))
+    assert report.schema_changes == ("table: NOT NULL lifted from column id",)
+
+
+def test_what_iceberg_refuses_of_a_column_is_the_reason(lake: Table) -> None:
+    """A column named as a partition that another writer declared is refused, not tried again."""
+    others = lake.job.session("main", "publisher")
+    others.sql("CREATE NAMESPACE IF NOT EXISTS lake.tests")
+    columns = "(id bigint, a int) USING iceberg PARTITIONED BY (bucket(4, a))"
+    others.sql(f"CREATE TABLE lake.{lake.name} {columns}")
+    report = lake.ingest(
+        lake.contract("a int; a_bucket string"), parquet(a=ints(1, 2), a_bucket=["x", "y"])
+    )
+    assert reason(report).code == "TABLE_MISMATCH"
+    assert "a_bucket" in reason(report).message
+
+
+@pytest.mark.parametrize("extra", ["fail", "add"])
+def test_a_type_that_spark_lacks_is_the_reason(lake: Table, extra: str) -> None:
+    """A table of another engine may have one, and no retry changes that."""
+    main = lake.job.services.at("main")
+    main.create_namespace_if_not_exists("tests")
+    fields = NestedField(1, "id", LongType()), NestedField(2, "a", TimeType())
+    main.create_table(lake.name, Schema(*fields))
+    report = lake.ingest(lake.contract("", extraColumns=extra), parquet())
+    assert reason(report).code == "TABLE_MISMATCH"
+    assert "Spark does not support time fields" in reason(report).message
+
+
+@pytest.mark.parametrize(
+    ("type_", "physical", "value"), [(UUIDType(), "string", "7"), (FixedType(4), "binary", b"7")]
+)
+def test_a_value_that_another_engines_type_lacks_is_the_reason(
+    lake: Table, type_: PrimitiveType, physical: str, value: Any
+) -> None:
+    """Spark reads both types as wider ones, and Iceberg refuses the value without a second try."""
+    main = lake.job.services.at("main")
+    main.create_namespace_if_not_exists("tests")
+    fields = NestedField(1, "id", LongType()), NestedField(2, "a", type_)
+    main.create_table(lake.name, Schema(*fields))
+    a = {"name": "a", "logicalType": "string", "physicalType": physical}
+    report = lake.ingest(lake.contract("", "parquet", a), parquet(a=[value, value]))
+    assert reason(report).code == "BAD_VALUE"
+
+
+def test_a_layout_that_iceberg_refuses_is_the_reason(lake: Table) -> None:
+    """A column that an earlier file added has the name of a newer contract's partition."""
+    adding = lake.contract("a int", extraColumns="add")
+    lake.publish(adding, parquet(a=ints(1, 2), a_bucket_4=["x", "y"], a_bucket=["x", "y"]))
+    bucket = options(partitionTransform="bucket[4]")
+    a = {"name": "a", "logicalType": "integer", "physicalType": "int", "partitioned": True}
+    text = lake.contract("", "parquet", {**a, **bucket}, extraColumns="add")
+    report = lake.ingest(text, parquet(a=ints(3, 4)))
+    assert reason(report).code == "TABLE_MISMATCH"
+    assert "a_bucket" in reason(report).message
 
 
 def test_a_column_spelt_in_another_case_is_the_same(lake: Table) -> None:

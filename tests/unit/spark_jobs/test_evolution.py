@@ -56,6 +56,15 @@ def test_not_null_is_lifted() -> None:
     assert change.sentence == "table: NOT NULL lifted from column id"
 
 
+def test_identifier_fields_are_refused_with_what_to_do() -> None:
+    """Iceberg lifts no NOT NULL from them, so the owner is told the statement that drops them."""
+    there = parse(_THERE)
+    assert isinstance(there, Struct)
+    with pytest.raises(Permanent, match="TABLE_MISMATCH") as refusal:
+        column_changes("t", there, [("id",)], parsed(_COLUMNS), identifiers=["id", "price"])
+    assert "DROP IDENTIFIER FIELDS id, price" in refusal.value.message
+
+
 @pytest.mark.parametrize(
     ("there", "advice"),
     [
