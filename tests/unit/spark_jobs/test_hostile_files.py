@@ -144,6 +144,19 @@ def test_a_bomb_is_met_with_little_memory(packed: Callable[..., Unpacked]) -> No
     assert code_of(lambda: check_text("csv", member, "UTF-8")) == "NOT_CSV"
 
 
+def test_a_row_over_many_lines_has_a_limit() -> None:
+    """Of a row that goes on over lines no more cells are collected than fit into memory."""
+    body = b"id\n" + b'"a\n",' * 30_000 + b"x\n"
+
+    def count(longest: int) -> object:
+        return count_rows(
+            lambda: nullcontext(io.BytesIO(body)), OPTIONS, Limits(longest_line=longest)
+        ).count
+
+    assert count(200_000) == 2
+    assert code_of(lambda: count(100_000)) == "LINE_TOO_LONG"
+
+
 @pytest.mark.parametrize("before", ["", "\r\n\n"])
 def test_a_line_without_an_end_is_refused_after_one_look(before: str) -> None:
     """A text of one endless line takes no time that grows with the square of its length."""
