@@ -115,7 +115,7 @@ class EngineFault(Quoting):
 
 # SQL's class 22, data exceptions, such as a value that cannot be cast (ISO/IEC 9075).
 _KIND = re.compile(r"(?:[\w$]+\.)*([\w$]+)(?:: \[([A-Z0-9_.]+)\])?")
-_DATA_EXCEPTION = re.compile(r"\[([A-Z_.]+)\].*SQLSTATE: 22", re.DOTALL)
+_CONDITION, _OF_DATA = re.compile(r"\[([A-Z_.]+)\]"), "SQLSTATE: 22"
 
 
 def explain(error: BaseException, what: str, otherwise: str = "") -> LakegateError:
@@ -136,7 +136,8 @@ def explain(error: BaseException, what: str, otherwise: str = "") -> LakegateErr
             return Permanent(code, f"{what}: {message}")
     codes = [code for sign, code in _FILE_AT_FAULT.items() if sign in story]
     code = next(iter(codes), otherwise)
-    conditions = [found[1] for text in chain if (found := _DATA_EXCEPTION.search(text))]
+    told = (text.rpartition(_OF_DATA)[0] for text in chain)  # what precedes it, "" without
+    conditions = [found[1] for text in told if (found := _CONDITION.search(text))]
     if conditions and not codes:  # without the message, which has the value
         message = f"{what}: {conditions[-1]}; where SQL casts a value, use try_cast to make it null"
         return Permanent(BAD_VALUE, message)

@@ -64,6 +64,7 @@ def _path(column: Column) -> str:
     return ".".join(_STEPS.get(step, step) for step in column.steps)
 
 
+_LONGEST = 1000  # characters of a key: of more blanks the expression would never find the end
 _KEY = re.compile(r"(.+?)(?:\s+(asc|desc))?(?:\s+nulls\s+(first|last))?", re.IGNORECASE)
 
 
@@ -86,7 +87,7 @@ def _order(listed: Field, properties: Sequence[Property]) -> tuple[SortKey, ...]
 
 def _sort_key(text: str) -> SortKey:
     """Return `column [asc|desc] [nulls first|last]`; as in Spark, nulls are the least."""
-    matched = _KEY.fullmatch(text.strip())
+    matched = _KEY.fullmatch(text.strip()) if len(text) <= _LONGEST else None
     name, direction, nulls = matched.groups(default="") if matched else (text, "", "")
     descending = direction.lower() == "desc"
     return SortKey(name, descending, nulls.lower() == "first" if nulls else not descending)

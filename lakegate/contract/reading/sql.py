@@ -25,11 +25,14 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _WRITING = ("INSERT", "UPDATE", "DELETE", "MERGE")
-# Functions that no contract may call: any Java method, or a file that an argument names.
+_KINDS = ("boolean", "double", "float", "int", "long", "number", "short", "string")
+# Functions that no contract may call: any Java method, or a file that an argument names. XML names
+# one, or an address, as its DTD.
 NOT_CALLED = {
     **dict.fromkeys(("reflect", "java_method", "try_reflect"), "runs any code"),
     **dict.fromkeys(("from_avro", "schema_of_avro", "from_xml", "schema_of_xml"), "can open files"),
     **dict.fromkeys(("from_protobuf", "to_protobuf"), "can open files"),
+    **dict.fromkeys(("xpath", *(f"xpath_{kind}" for kind in _KINDS)), "can open files"),
 }
 _NOT_CALLED = {**NOT_CALLED, "identifier": "makes up a name: write it down"}
 _READS_ONLY = "must be one SELECT, which only reads"

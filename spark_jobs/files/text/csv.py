@@ -80,7 +80,7 @@ def header(head: bytes, options: Options) -> Header:
     Raises Permanent NOT_CSV when the row cannot be parsed, or does not end within `head`.
     """
     text = _text_of(head, options)
-    if len(head) >= HEAD and not re.search(r"\S.*[\r\n]", text):
+    if len(head) >= HEAD and not re.search(r"[\r\n]", text.lstrip()):
         raise Permanent("NOT_CSV", f"there is no line end in the first {HEAD:,} bytes")
     first = next(filter(None, re.split(r"\r\n?|\n", text)), "")
     try:

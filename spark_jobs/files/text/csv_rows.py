@@ -19,6 +19,7 @@ from spark_jobs.files.text.sniff import HEAD
 
 # By Spark's names of its options. Delimiter, quote, escape and encoding are always there.
 Options = Mapping[str, str]
+_MOST_CELLS = 20_480  # of a row that Spark reads
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ def _count(
     limits: Limits,
 ) -> tuple[int, frozenset[str]]:
     with open_text() as file:
-        lines = _Lines(io.TextIOWrapper(file, options["encoding"], errors, newline=""), limits)
+        text = io.TextIOWrapper(file, options["encoding"], errors, newline="")
+        lines = _Lines(text, limits, options["delimiter"])
         reader = csv_reader(apart(lines, options), options, limits.longest_line)
         sound = re.compile(f"{row_pattern(options)}[\r\n]*", re.DOTALL)
         try:
@@ -76,13 +78,20 @@ def _count(
 
 @dataclass
 class _Lines:
-    """The lines of a text, each within the limit; `end` is the line end of the latest one."""
+    """The lines of a text, each within the limit; `end` is the line end of the latest one.
+
+    Rows over several lines are within it, too, if they may have too many cells: the cells of a few
+    megabytes would take gigabytes.
+    """
 
     text: io.TextIOWrapper
     limits: Limits
+    delimiter: str
     end: str = ""
     number: int = 0
     _of_row: list[str] = field(default_factory=list)
+    _length: int = 0
+    _delimiters: int = 0
 
     def __iter__(self) -> Iterator[str]:
         while line := self.text.readline(self.limits.longest_line + 2):
@@ -91,12 +100,17 @@ class _Lines:
             self.end = line[length:]
             self.number += 1
             self._of_row.append(line if self.number > 1 else line.removeprefix("\ufeff"))
+            self._length += len(line)
+            self._delimiters += line.count(self.delimiter)
+            if self._delimiters > _MOST_CELLS:
+                check_line(self._length, self.limits)
             yield line
 
     def ended(self, row: Sequence[str], sound: re.Pattern[str]) -> tuple[bool, str]:
         """Return if the latest lines are a row, and their end. Raises Permanent CORRUPT_FILE."""
         text = "".join(self._of_row)
         self._of_row.clear()
+        self._length = self._delimiters = 0
         if not sound.fullmatch(text):
             message = (
                 f"line {self.number:,}: a quote stands within a cell that does not begin with one. "

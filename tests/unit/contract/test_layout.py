@@ -177,6 +177,7 @@ def test_an_order_has_directions_and_places_of_nulls() -> None:
         ("[id descending]", "[0]", "'id descending' is not a column"),
         ("[items]", "[0]", "has no order"),
         ("id", "", "must be a list"),
+        (f"['id{' ' * 100_000}desc x']", "[0]", "is not a column here"),
     ],
 )
 def test_an_order_by_anything_else_is_refused(value: str, field: str, reason: str) -> None:

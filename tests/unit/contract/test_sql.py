@@ -79,6 +79,8 @@ def test_a_query_that_only_reads_is_valid(query: str) -> None:
         ("SELECT `java_method` ('a', 'b')", "runs any code"),
         ("SELECT from_avro(a, '{}', map('avroSchemaUrl', 'file:/x')) FROM b", "can open files"),
         ("SELECT From_XML /* */ ('', 'a INT', map('rowValidationXSDPath', '/x'))", "open files"),
+        ("SELECT xpath_int('<!DOCTYPE a SYSTEM \"http://x\"><a/>', 'a')", "open files"),
+        ("SELECT XPATH(a, 'b') FROM c", "open files"),
         ("SELECT * FROM a.b, text.`/etc/passwd`", "reads the file text.`/etc/passwd`"),
         ("SELECT * FROM a b, c AS d, `csv`.`s3://x/y`", "reads the file `csv`.`s3://x/y`"),
         ("SELECT * FROM a JOIN b ON (a.x = b.x), text . `/x`", "reads the file text.`/x`"),

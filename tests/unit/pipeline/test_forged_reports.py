@@ -114,9 +114,8 @@ def test_a_report_under_another_tables_name_is_none(deployment: Scenario) -> Non
 def test_a_report_on_another_object_is_none(deployment: Scenario, other: str) -> None:
     """A forged message of the work queue has a run ingest another object: it is not published."""
     found = waiting(deployment)
-    named: dict[str, Any] = {other: "another"}
-    told = report(deployment, found, source=replace(found.landed, **named))
-    tell(deployment, told)
+    forged: Any = {other: "another"}
+    tell(deployment, report(deployment, found, source=replace(found.landed, **forged)))
     assert deployment.end(found.landed) == "errored FOREIGN_REPORT"
 
 

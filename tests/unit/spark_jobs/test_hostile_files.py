@@ -23,6 +23,7 @@ from spark_jobs.files.limits import (
     check_rows,
 )
 from spark_jobs.files.source import LocalFile
+from spark_jobs.files.text.csv import header
 from spark_jobs.files.text.csv_rows import count_rows
 from spark_jobs.files.text.sniff import check_text
 from spark_jobs.files.text.text_lines import Unpacked, check_gzip
@@ -141,6 +142,27 @@ def test_a_bomb_is_met_with_little_memory(packed: Callable[..., Unpacked]) -> No
     twice = gzip.compress(member)
     assert packed(twice).size == len(member)
     assert code_of(lambda: check_text("csv", member, "UTF-8")) == "NOT_CSV"
+
+
+def test_a_row_over_many_lines_has_a_limit() -> None:
+    """Of a row that goes on over lines no more cells are collected than fit into memory."""
+    body = b"id\n" + b'"a\n",' * 30_000 + b"x\n"
+
+    def count(longest: int) -> object:
+        return count_rows(
+            lambda: nullcontext(io.BytesIO(body)), OPTIONS, Limits(longest_line=longest)
+        ).count
+
+    assert count(200_000) == 2
+    assert code_of(lambda: count(100_000)) == "LINE_TOO_LONG"
+
+
+@pytest.mark.parametrize("before", ["", "\r\n\n"])
+def test_a_line_without_an_end_is_refused_after_one_look(before: str) -> None:
+    """A text of one endless line takes no time that grows with the square of its length."""
+    head = (before + "x," * (1 << 20)).encode()
+    assert code_of(lambda: header(head, OPTIONS)) == "NOT_CSV"
+    assert header(head + b"\n", OPTIONS).names[:2] == ("x", "x")
 
 
 @pytest.mark.parametrize(

@@ -34,3 +34,13 @@ def test_a_file_that_quotes_a_refusal_is_still_at_fault() -> None:
     """Only the exception's class counts, as its message may have what is in the file."""
     error = explained(WRAPPED, "java.io.EOFException: 'AccessDeniedException: 403' in row 1")
     assert error.code == "CORRUPT_FILE"
+
+
+def test_a_message_of_any_length_is_understood_at_once() -> None:
+    """A name of a column may repeat what conditions look like, a million times."""
+    strange = f"[PARQUET_TYPE_UNRECOGNIZED] int96 {'[A]' * 1_000_000}. SQLSTATE: "
+    assert explained(f"AnalysisException: {strange}42846").code == "UNREADABLE_TYPE"
+    assert explained(f"AnalysisException: {strange}22018").code == "UNREADABLE_TYPE"
+    cast = "SparkException: [CAST_INVALID_INPUT] '[B] SQLSTATE: 22' is no INT. SQLSTATE: 22018"
+    error = explained(cast)
+    assert (error.code, "CAST_INVALID_INPUT" in error.message) == ("BAD_VALUE", True)
