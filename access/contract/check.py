@@ -5,7 +5,7 @@ Lakegate would not honour. The schema judges the keys that `parse` does not use.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,9 +13,10 @@ from access.contract.fault import Fault
 from access.contract.hints import hints
 from access.contract.sql import sql_problems
 from access.contract.standard_schema import faults
-from access.contract.tables import by_table
+from access.contract.tables import by_table, lake_names
 from lakegate.contract.claims import refuse_clashes
 from lakegate.contract.model import Contract, ContractInvalid, read
+from lakegate.contract.rules import Reference
 from lakegate.contract.text.problems import Problem, suggestion, unknown_key
 from lakegate.contract.text.yaml import Node, load
 from lakegate.errors import LakegateError, Permanent
@@ -61,7 +62,8 @@ def checked(file: Path, limits: Limits) -> list[Checked]:
         return [Checked(file, refusal=f"{file} {reason}", problems=(Problem(1, "", reason),))]
     except ContractInvalid as invalid:
         return [_refused(file, text, invalid)]
-    found = (_checked_table(file, each, limits) for each in texts)
+    names = lake_names(text, str(file), limits) if len(texts) > 1 else {}
+    found = (_with_names(_checked_table(file, each, limits), names) for each in texts)
     return [_numbered(each, number) for number, each in enumerate(found)]
 
 
@@ -107,6 +109,26 @@ def _checked_table(file: Path, text: str, limits: Limits) -> Checked:
     except ContractInvalid as invalid:
         return _refused(file, text, invalid)
     return Checked(file, text, found, hints=hints(tree, found))
+
+
+def _with_names(checked: Checked, names: Mapping[str, str]) -> Checked:
+    """Return the check of a table with hints at columns that another table here calls otherwise."""
+    if checked.contract is None:
+        return checked
+    found = [*checked.hints, *_misnamed(checked.contract, names)]
+    return replace(checked, hints=tuple(sorted(found, key=lambda hint: hint.line)))
+
+
+def _misnamed(contract: Contract, names: Mapping[str, str]) -> Iterator[Problem]:
+    for check in contract.checks:
+        if not isinstance(check.rule, Reference) or check.rule.table == contract.table:
+            continue
+        for column in check.rule.columns:
+            found = f"{check.rule.table}.{column}"
+            name = found.partition(".")[2]
+            if (stored := names.get(name, found)) != found:
+                reason = f"{name} is looked up as {found}, and is stored as {stored}: write that"
+                yield Problem(check.line, "relationships", reason)
 
 
 def _numbered(checked: Checked, number: int) -> Checked:

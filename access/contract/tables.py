@@ -5,9 +5,11 @@ problem has its line in the owner's file.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
+from lakegate.contract.model import qualified
+from lakegate.contract.text.fields import Field
 from lakegate.contract.text.problems import ContractInvalid, Problem
 from lakegate.contract.text.yaml import Node, load
 from lakegate.limits import Limits
@@ -31,6 +33,19 @@ def by_table(text: str, source: str, limits: Limits) -> list[str]:
             reason = "begin each table on a line of its own, and let it use no anchor of another"
             raise ContractInvalid(source, [Problem(table.line, _SCHEMA, reason)])
     return parts
+
+
+def lake_names(text: str, source: str, limits: Limits) -> Mapping[str, str]:
+    """Return each `table.column` of a contract as it is called in the lake."""
+    names: dict[str, str] = {}
+    for table in (Field(node, "", []) for node in _tables(load(text, source, [], limits))):
+        stored = qualified(table.text("physicalName") or table.text("name"))
+        for column in table.at("properties").items():
+            name = column.text("name")
+            names[f"{table.text('name')}.{name}"] = (
+                f"{stored}.{column.text('physicalName') or name}"
+            )
+    return names
 
 
 def _tables(tree: Node) -> tuple[Node, ...]:

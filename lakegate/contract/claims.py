@@ -20,7 +20,8 @@ def claims(contract: Contract, key: str) -> bool:
 def claiming(contracts: Iterable[Contract], key: str) -> Contract:
     """Return the contract of a landed key: the one with the longest matching prefix.
 
-    Raises Permanent NO_CONTRACT when none matches.
+    Raises Permanent NO_CONTRACT when none matches, and CONTRACTS_CLASH when two have that prefix:
+    pushes at the same time do not see each other.
     """
     known = sorted(contracts, key=lambda contract: contract.landing_prefix)
     fitting = [contract for contract in known if claims(contract, key)]
@@ -28,7 +29,12 @@ def claiming(contracts: Iterable[Contract], key: str) -> Contract:
         prefixes = ", ".join(contract.landing_prefix for contract in known) or "none"
         message = f"no contract claims the key {one_line(key)}: the landing prefixes are {prefixes}"
         raise Permanent("NO_CONTRACT", message)
-    return max(fitting, key=lambda contract: len(contract.landing_prefix))
+    found = max(fitting, key=lambda contract: len(contract.landing_prefix))
+    tables = sorted(each.table for each in fitting if each.landing_prefix == found.landing_prefix)
+    if len(tables) > 1:
+        message = f"{' and '.join(tables)} have the same landing prefix, {found.landing_prefix}"
+        raise Permanent("CONTRACTS_CLASH", f"{message}: push one with another, or withdraw one")
+    return found
 
 
 def refuse_clashes(contracts: Mapping[str, Contract]) -> None:

@@ -126,7 +126,9 @@ def read_former(
             taken.add(name.lower())
     dropped = list(settings.at(_DROPPED).items())
     for item in dropped:
-        if item.node.text.lower() in taken:
+        if not isinstance(item.node.value, str):
+            item.refuse("must be a column's name; numbers and null become text in quotes")
+        elif item.node.text.lower() in taken:
             reason = "cannot be dropped: the contract declares it, or renames it"
             item.refuse(f"{item.node.text} {reason}")
     return FormerColumns(renamed, tuple(item.node.text for item in dropped))

@@ -202,10 +202,11 @@ _CHANGING_WORDS = re.compile(
     r"|session_user|tablesample|unix_timestamp\s*\(\s*\))",
     re.IGNORECASE,
 )
-# Literals of Spark's that are not the same tomorrow.
-_MOMENT = re.compile(
-    r"""\b(?:date|timestamp(?:_[ln]tz)?)\s*['"]\s*(?:now|today|yesterday|tomorrow)\b[^'"]*['"]""",
-    re.IGNORECASE,
+# Texts that Spark takes for the time of the run where it makes a time of them.
+_MOMENT = re.compile(r"""(['"])\s*(?:now|today|yesterday|tomorrow)\b[^'"]*\1""", re.IGNORECASE)
+_TO_TIME = (
+    *("DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "CAST", "TRY_CAST"),
+    *("TO_DATE", "TRY_TO_DATE", "TO_TIMESTAMP", "TRY_TO_TIMESTAMP"),
 )
 
 
@@ -242,6 +243,8 @@ def _transform_mistakes(sql: str) -> Iterator[str]:
 
 
 def _moments(sql: str) -> Iterator[str]:
+    before = ""
     for found, following in _pairs(tokens(sql)):
-        if match := _MOMENT.fullmatch(f"{found[0]} {following}"):
-            yield match[0]
+        if _MOMENT.fullmatch(found[0]) and (before in _TO_TIME or following == ":"):
+            yield found[0]
+        before = before if found[0] == "(" else found[0].strip("`").upper()

@@ -41,6 +41,16 @@ def test_an_unclaimed_key_is_reported_with_the_prefixes_that_there_are() -> None
         claiming([], "a")
 
 
+def test_two_contracts_of_one_prefix_claim_nothing() -> None:
+    """Which table a file is for cannot be told, if two were pushed at the same time."""
+    both = [ORDERS, landing_at("shop/orders/", "shop.baskets")]
+    with pytest.raises(Permanent, match=r"shop\.baskets and shop\.orders have the same") as refusal:
+        claiming(both, "shop/orders/1.csv")
+    assert refusal.value.code == "CONTRACTS_CLASH"
+    deeper = landing_at("shop/orders/old/", "shop.old")
+    assert claiming([*both, deeper], "shop/orders/old/1.csv") == deeper
+
+
 @pytest.mark.parametrize(
     ("other", "shared"),
     [

@@ -43,3 +43,10 @@ def test_what_is_declared_or_renamed_is_not_dropped(name: str) -> None:
     """A contract cannot drop a column that it declares or renames."""
     text = contract_text(_named("b", "a"), settings=_dropped(f"[{name}]"))
     assert_refused(text, "customProperties.droppedColumns[0]", "cannot be dropped")
+
+
+@pytest.mark.parametrize("name", ["{name: fax}", "[fax]", "null", "7"])
+def test_what_is_no_name_is_not_dropped(name: str) -> None:
+    """A list of anything but names would drop nothing, and say nothing."""
+    text = contract_text(settings=_dropped(f"[{name}]"))
+    assert_refused(text, "customProperties.droppedColumns[0]", "must be a column's name")

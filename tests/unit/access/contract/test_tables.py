@@ -111,3 +111,22 @@ def test_a_table_that_comes_twice_cannot_be_named(file: Path) -> None:
     file.write_text(f"{HEAD}schema:\n{ORDERS}{ORDERS}")
     with pytest.raises(LakegateError, match=r"describes the table shop\.orders twice"):
         checked_one(file, DEFAULTS, "shop.orders")
+
+
+@pytest.mark.parametrize(
+    ("to", "hinted"),
+    [("orders.number", True), ("shop.orders_v2.order_id", False), ("shop.others.id", False)],
+)
+def test_a_reference_by_a_name_of_the_contract_alone_is_a_hint(
+    file: Path, to: str, *, hinted: bool
+) -> None:
+    """A reference is looked up in the lake, where another table here may be called otherwise."""
+    orders = ORDERS.replace("shop.orders", "orders\n    physicalName: shop.orders_v2")
+    orders = orders.replace("name: id", "name: number, physicalName: order_id")
+    lines = LINES.replace("required: true", f"relationships: [{{to: {to}}}]")
+    file.write_text(f"{HEAD}schema:\n{orders}{lines}{TAIL}")
+    hints = [each for each in checked(file, DEFAULTS)[1].hints if each.field == "relationships"]
+    assert bool(hints) is hinted
+    for hint in hints:
+        assert hint.line == file.read_text().splitlines().index(lines.splitlines()[-1]) + 1
+        assert hint.reason.endswith("is stored as shop.orders_v2.order_id: write that")
