@@ -27,7 +27,7 @@ class Compact:
         for id_, type_ in self._fields():
             if id_ == listed and type_ in _LISTS:
                 item, count = self._list()
-                yield from ((id_, self._value(item, 1)) for _ in range(count))
+                yield from ((id_, self._item(item, 1)) for _ in range(count))
             else:
                 yield id_, self._value(type_, 1)
 
@@ -60,8 +60,12 @@ class Compact:
             return {id_: self._value(kind, depth + 1) for id_, kind in self._fields()}
         if type_ in _LISTS and depth < _DEEPEST:
             item, count = self._list()
-            return [self._value(item, depth + 1) for _ in range(count)]
+            return [self._item(item, depth + 1) for _ in range(count)]
         return self._plain(type_)
+
+    def _item(self, type_: int, depth: int) -> Any:
+        """Return a list's next item; unlike a field's, a boolean there has a byte of its own."""
+        return self._byte() == _TRUE if type_ in (_TRUE, _FALSE) else self._value(type_, depth)
 
     def _plain(self, type_: int) -> Any:
         if type_ in (_TRUE, _FALSE):

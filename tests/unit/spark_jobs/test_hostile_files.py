@@ -144,6 +144,15 @@ def test_a_bomb_is_met_with_little_memory(packed: Callable[..., Unpacked]) -> No
     assert code_of(lambda: check_text("csv", member, "UTF-8")) == "NOT_CSV"
 
 
+def test_each_boolean_of_a_list_takes_a_byte() -> None:
+    """A footer has no more values than bytes, so that none unpacks to gigabytes of booleans."""
+    assert Compact(bytes([0x19, 0x21, 1, 2, 0])).struct() == {1: [True, False]}
+    count = b"\xff\xff\x03"
+    lying = b"\x19\xf9" + count + (b"\xf1" + count) * 0xFFFF
+    with pytest.raises(ValueError, match="longer than the footer"):
+        Compact(lying).struct()
+
+
 def test_a_row_over_many_lines_has_a_limit() -> None:
     """Of a row that goes on over lines no more cells are collected than fit into memory."""
     body = b"id\n" + b'"a\n",' * 30_000 + b"x\n"
