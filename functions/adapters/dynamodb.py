@@ -9,6 +9,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from lakegate.errors import Transient
 from lakegate.refusals import unavailable
 
+BATCH = 100  # the most keys of one BatchGetItem request
 _CONDITION_FAILED, _CONFLICT = "ConditionalCheckFailed", "TransactionConflict"
 
 
@@ -48,6 +49,19 @@ def translated(code: str) -> Iterator[None]:
         raise unavailable(error, code, f"DynamoDB refused: {error}") from error
     except BotoCoreError as error:
         raise Transient(code, f"DynamoDB did not answer: {error}") from error
+
+
+def together(table: Any, ids: Sequence[str], code: str, **what: Any) -> Iterator[dict[str, Any]]:
+    """Yield the existing items of these ids, of boto3's Table. Raises as `translated(code)`."""
+    ids = list(dict.fromkeys(ids))  # DynamoDB refuses a key that is asked twice
+    for start in range(0, len(ids), BATCH):
+        keys = [{"id": id_} for id_ in ids[start : start + BATCH]]
+        wanted: dict[str, Any] = {table.name: {"Keys": keys, **what}}
+        while wanted:
+            with translated(code):
+                answer = table.meta.client.batch_get_item(RequestItems=wanted)
+            yield from answer["Responses"].get(table.name, [])
+            wanted = answer.get("UnprocessedKeys") or {}
 
 
 def as_read(revision: int) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from lakegate.refusals import unavailable
 _OF_STATE = re.compile(
     r"\bApplications?\b.*\b(?:CREATING|STARTING|STOPPING|STOPPED|TERMINATED)\b", re.DOTALL
 )
+_PAGES = {"PageSize": 50}  # the most that it lists at once
 
 
 class RunState(StrEnum):
@@ -113,7 +114,7 @@ class Jobs:
             return [
                 _run(found["id"], found)
                 for application in self._settings.emr_applications
-                for page in listed(applicationId=application, **given)
+                for page in listed(applicationId=application, PaginationConfig=_PAGES, **given)
                 for found in page["jobRuns"]
             ]
 

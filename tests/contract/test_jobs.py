@@ -248,7 +248,7 @@ def test_every_run_is_listed(application: Application) -> None:
 def test_runs_are_listed_page_by_page(shared: str, listed: list[str]) -> None:
     """All pages of each application are listed once, also if both settings name the same one."""
     client = boto3.client("emr-serverless", **ACCOUNT)
-    asked = {"applicationId": "00application"}
+    asked = {"applicationId": "00application", "maxResults": 50}
     pages: list[list[dict[str, Any]]] = [[_described(id="00a")], [], [_described(id="00b")]]
     with Stubber(client) as stubber:
         for number, page in enumerate(pages):
@@ -256,7 +256,7 @@ def test_runs_are_listed_page_by_page(shared: str, listed: list[str]) -> None:
             before = {"nextToken": f"t{number - 1}"} if number else {}
             stubber.add_response("list_job_runs", {"jobRuns": page, **token}, {**asked, **before})
         other = {"jobRuns": [_described(id="00c")]}
-        stubber.add_response("list_job_runs", other, {"applicationId": "00shared"})
+        stubber.add_response("list_job_runs", other, {**asked, "applicationId": "00shared"})
         settings = replace(SETTINGS, emr_shared_application_id=shared)
         assert [run.id for run in Jobs(client, settings).runs()] == listed
 

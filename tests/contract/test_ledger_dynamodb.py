@@ -112,6 +112,24 @@ def test_what_a_large_group_has_alike_is_stored_once(table: Any, ledger: Ledger)
         assert Ledger(table, FakeClock().now).get(begun[0].id) == saved[0]
 
 
+def test_what_many_groups_have_alike_is_read_together(table: Any, ledger: Ledger) -> None:
+    """To read all of a ledger takes a few requests for a hundred files, however many groups."""
+    for number in range(120):
+        ids = tuple(f"{number:031x}{each}" for each in range(3))
+        for id_ in ids:
+            ledger.begin(replace(ingestion(id=id_), group=ids, branch=f"ingest/{number}"))
+    asked: list[str] = []
+    told = table.meta.client.meta.events
+    told.register("before-call.dynamodb", lambda model, **_: asked.append(model.name))
+    found = list(Ledger(table, FakeClock().now).all())
+    assert {(each.branch, *each.group) for each in found} == {
+        (f"ingest/{number}", *(f"{number:031x}{each}" for each in range(3)))
+        for number in range(120)
+    }
+    assert len(found) == 360
+    assert len(asked) <= 12
+
+
 @pytest.mark.parametrize("group", [GROUP[:2], GROUP], ids=["small", "large"])
 def test_a_member_is_read_as_it_was_saved(ledger: Ledger, group: tuple[str, ...]) -> None:
     """Times, checks and report's key come back the same, usual or not."""

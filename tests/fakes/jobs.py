@@ -20,12 +20,16 @@ class _Started:
 
 
 class FakeJobs:
-    """Job runs in the order in which they were started; each is billed `bill` once it ended."""
+    """Job runs in the order in which they were started; each is billed `bill` once it ended.
+
+    `listed` counts the runs that lists named.
+    """
 
     def __init__(self, clock: FakeClock | None = None) -> None:
         self._clock = clock or FakeClock()
         self._runs: dict[str, _Started] = {}
         self._started = 0
+        self.listed = 0
         self.bill: Use | None = Use(1.0)
         self._limits: Limits | None = None
 
@@ -89,7 +93,9 @@ class FakeJobs:
         """See Jobs.runs."""
         for _ in ("own", "shared"):  # the applications
             self._require_pace("ListJobRuns")
-        return [known.run for known in self._runs.values() if known.at >= since]
+        found = [known.run for known in self._runs.values() if known.at >= since]
+        self.listed += len(found)
+        return found
 
     def _started_by(self, token: str) -> _Started | None:
         """Return the run that the client token started, if any."""

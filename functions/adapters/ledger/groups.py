@@ -17,7 +17,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
-from functions.adapters.dynamodb import translated
+from functions.adapters.dynamodb import together, translated
 from functions.adapters.ledger.notes import UNAVAILABLE
 from lakegate import times
 from lakegate.audit.report import CheckResult
@@ -93,7 +93,7 @@ class Groups:
     def __init__(self, table: Any) -> None:
         """Use boto3's DynamoDB Table resource of the ledger."""
         self._table = table
-        self._found = lru_cache(_REMEMBERED)(self._read)
+        self._found: dict[str, str] = {}
         self._kept = lru_cache(_REMEMBERED)(self._put)
 
     def keep(self, wholes: Iterable[Mapping[str, Any]]) -> None:
@@ -115,14 +115,19 @@ class Groups:
 
     def ids(self, id_: str) -> str:
         """Return the ids in such an item, as text."""
-        return self._found(id_, "ids")
+        return self._texts({id_}, "ids")[id_]
 
-    def whole(self, item: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the whole item of an ingestion."""
-        if COMMON in item:
-            alike = json.loads(self._found(item[COMMON], "alike"))
-            return unpacked(item, alike, self._found(alike[GROUP], "ids"))
-        return dict(item)
+    def wholes(self, items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Return the whole items of ingestions; what they share with others is read together."""
+        texts = self._texts({item[COMMON] for item in items if COMMON in item}, "alike")
+        alike = {id_: json.loads(text) for id_, text in texts.items()}
+        ids = self._texts({each[GROUP] for each in alike.values()}, "ids")
+        return [
+            unpacked(item, (common := alike[item[COMMON]]), ids[common[GROUP]])
+            if COMMON in item
+            else dict(item)
+            for item in items
+        ]
 
     def _shared(self, wholes: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
         large = (whole for whole in wholes if is_large(json.loads(whole.get("group", "[]"))))
@@ -134,13 +139,29 @@ class Groups:
         with translated(UNAVAILABLE):
             self._table.put_item(Item={"id": id_, name: text})
 
-    def _read(self, id_: str, name: str) -> str:
-        with translated(UNAVAILABLE):
-            answer = self._table.get_item(Key={"id": id_}, ConsistentRead=True)
-        if "Item" not in answer:
+    def _texts(self, ids: set[str], name: str) -> dict[str, str]:
+        """Return the texts of items by their ids; those that were read lately are remembered."""
+        texts = {id_: self._found[id_] for id_ in ids & self._found.keys()}
+        texts |= self._read(ids - texts.keys(), name)
+        self._found = dict([*(self._found | texts).items()][-_REMEMBERED:])
+        return texts
+
+    def _read(self, ids: set[str], name: str) -> dict[str, str]:
+        read = self._one if len(ids) == 1 else self._several
+        found = {str(item["id"]): str(item[name]) for item in read(ids)}
+        for id_ in ids - found.keys():
             message = f"the ledger lacks the item {id_}, which members of a group share"
             raise Transient(UNAVAILABLE, message)
-        return str(answer["Item"][name])
+        return found
+
+    def _one(self, ids: set[str]) -> Iterable[Mapping[str, Any]]:
+        """Return the item of one id: who decides on one file may read nothing together."""
+        with translated(UNAVAILABLE):
+            answer = self._table.get_item(Key={"id": min(ids)}, ConsistentRead=True)
+        return [answer["Item"]] if "Item" in answer else []
+
+    def _several(self, ids: set[str]) -> Iterable[Mapping[str, Any]]:
+        return together(self._table, sorted(ids), UNAVAILABLE, ConsistentRead=True)
 
 
 def _named(kind: str, text: str) -> str:

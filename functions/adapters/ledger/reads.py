@@ -7,7 +7,7 @@ from typing import Any
 
 from boto3.dynamodb.conditions import Attr, Key
 
-from functions.adapters.dynamodb import translated
+from functions.adapters.dynamodb import BATCH, together, translated
 from functions.adapters.ledger.charges import Charges
 from functions.adapters.ledger.groups import Groups
 from functions.adapters.ledger.intents import group_item, intent_id, shared_intent, with_intent
@@ -19,7 +19,6 @@ from functions.model.ingestion_summary import IngestionSummary
 from lakegate.errors import LakegateError
 from lakegate.job.landing import LandedObject
 
-_BATCH = 100  # the most keys of one BatchGetItem request
 # In the queue of a table, what may come before others that landed earlier.
 _PUT_FIRST = (
     Attr("change").exists() | Attr("reaudit_base").exists() | Attr("times").contains('"published"')
@@ -216,7 +215,7 @@ class Reads(Charges):
         return self._as_saved(key["id"] for key in keys)
 
     def _as_saved(self, ids: Iterator[str]) -> Iterator[Ingestion]:
-        while some := list(islice(ids, _BATCH)):
+        while some := list(islice(ids, BATCH)):
             yield from self.together(some)
 
     def _unrecorded(self, condition: Any) -> Iterator[Ingestion]:
@@ -246,10 +245,14 @@ class Reads(Charges):
             require_known(item)
         intents = self._batches([*filter(None, map(intent_id, items))], ConsistentRead=True)
         known = {each["id"]: each for each in intents}
-        return [self._ingestion(item, known.get(intent_id(item), {})) for item in items]
+        wholes = zip(items, self._groups.wholes(items), strict=True)
+        return [
+            self._ingestion(item, whole, known.get(intent_id(item), {})) for item, whole in wholes
+        ]
 
-    def _ingestion(self, item: dict[str, Any], intent: dict[str, Any]) -> Ingestion:
-        whole = self._groups.whole(item)
+    def _ingestion(
+        self, item: dict[str, Any], whole: dict[str, Any], intent: dict[str, Any]
+    ) -> Ingestion:
         if group := group_item(intent):
             whole = with_intent(whole, intent, self._groups.ids(group))
         found, shared = from_item(whole), shared_intent(intent_id(item), intent)
@@ -257,20 +260,11 @@ class Reads(Charges):
 
     def _batches(self, ids: Sequence[str], **what: Any) -> Iterator[dict[str, Any]]:
         """Yield the existing items of these ids."""
-        name, client = self._table.name, self._table.meta.client
-        ids = list(dict.fromkeys(ids))  # DynamoDB refuses a key that is asked twice
-        for start in range(0, len(ids), _BATCH):
-            keys = [{"id": id_} for id_ in ids[start : start + _BATCH]]
-            wanted: dict[str, Any] = {name: {"Keys": keys, **what}}
-            while wanted:
-                with translated(UNAVAILABLE):
-                    answer = client.batch_get_item(RequestItems=wanted)
-                yield from answer["Responses"].get(name, [])
-                wanted = answer.get("UnprocessedKeys") or {}
+        return together(self._table, ids, UNAVAILABLE, **what)
 
     def _pages(self, read: Any, **arguments: Any) -> Iterator[Ingestion]:
         items = self._items(read, **arguments)
-        while some := list(islice(items, _BATCH)):
+        while some := list(islice(items, BATCH)):
             yield from self._ingestions(some)
 
     def _items(self, read: Any, **arguments: Any) -> Iterator[dict[str, Any]]:

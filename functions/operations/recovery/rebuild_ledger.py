@@ -35,7 +35,9 @@ from lakegate.job.jobspec import JobSpec
 from lakegate.job.landing import LandedObject, fresh_branch, ingestion_id
 
 _CHUNK = 500
-_SKEW = timedelta(days=1)  # more than the clocks of S3, EMR Serverless and Nessie differ by
+# More than the clocks of S3, EMR Serverless and Nessie differ by. Each sweep may list the runs
+# since then, and EMR Serverless lists fifty a second: a day's may take longer than a sweep has.
+_SKEW = timedelta(hours=1)
 
 
 @dataclass(frozen=True)

@@ -252,6 +252,13 @@ def test_only_functions_that_publish_or_clean_up_read_the_publishers_token(name:
         assert trust["Principal"] == {"Service": "lambda.amazonaws.com"}
 
 
+@pytest.mark.parametrize("name", sorted(PUBLISHING - {"ExpireRole", "RotateRole"}))
+def test_who_publishes_keeps_what_published_files_measured(name: str) -> None:
+    """Whoever publishes files together records them at once, and what they measured with them."""
+    for action in ("s3:GetObject", "s3:PutObject"):
+        assert ROLES[name].may(action, lake("baselines/shop.orders.json")), action
+
+
 @pytest.mark.parametrize("name", ["OnUploadRole", "OnJobRunRole", "SweepRole"])
 def test_who_starts_jobs_may_do_all_that_it_takes(name: str) -> None:
     """Roles that start runs may tag them, look whether they are up, and pass the job's role."""

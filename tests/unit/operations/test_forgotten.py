@@ -78,6 +78,17 @@ def test_every_object_is_found_within_two_rounds(deployment: Scenario, seed: int
     assert known == {(landed.key, landed.version) for landed in waiting}
 
 
+def test_what_is_found_is_looked_for_among_the_runs_since_it_landed(deployment: Scenario) -> None:
+    """Runs of hours before are not listed: EMR Serverless tells only fifty a second."""
+    settled(deployment, "shop/orders/a.csv", "shop/orders/b.csv")
+    deployment.clock.pass_(2 * 3600)
+    deployment.jobs.listed = 0
+    landed = deployment.land("shop/orders/c.csv")
+    deployment.sweep()
+    assert is_known(deployment, landed)
+    assert deployment.jobs.listed == 0
+
+
 def test_a_sweep_looks_up_only_what_is_new(deployment: Scenario) -> None:
     """What an earlier round found in the ledger is listed, but not looked up again."""
     settled(deployment, "elsewhere/a", "elsewhere/b")
