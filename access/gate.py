@@ -104,8 +104,8 @@ class Gate:
         `since` is when they landed at the earliest; a `limit` of 0 returns all.
         """
         wanted = Wanted(table, _state(state), times.text(since) if since else "", limit)
-        found = find(self.adapters, wanted, is_waiting=waiting)
-        return tuple(map(Ingestion.of, found.ingestions))
+        matches = find(self.adapters, wanted, is_waiting=waiting)
+        return tuple(map(Ingestion.of, matches.ingestions))
 
     def show(self, which: Which) -> Ingestion:
         """Return an ingestion as it is now, with its report."""
@@ -149,10 +149,10 @@ class Gate:
                 remedy = "Give null_unreadable=False to leave them out, True to publish nulls."
                 raise LakegateError("UNREADABLE_ROWS", f"{notice}\n{remedy}")
 
-        found = decisions.about(self.adapters, _id(which), _id(despite))
+        subject = decisions.about(self.adapters, _id(which), _id(despite))
         nulls = bool(null_unreadable)
         done = decisions.publish(
-            self.adapters, found, by, reason, null_unreadable=nulls, confirm=decided
+            self.adapters, subject, by, reason, null_unreadable=nulls, confirm=decided
         )
         return self._decided(done)
 
@@ -164,8 +164,8 @@ class Gate:
         The contract is the one in force, or with `original` that of the last attempt. `despite` is
         as in `publish`.
         """
-        found = decisions.about(self.adapters, _id(which), _id(despite))
-        return self._decided(decisions.replay(self.adapters, found, by, original=original))
+        subject = decisions.about(self.adapters, _id(which), _id(despite))
+        return self._decided(decisions.replay(self.adapters, subject, by, original=original))
 
     def broken_rows(self, which: Which, out: Path | str) -> "Written":
         """Write the broken rows of a rejected file into a new file, to be corrected for `mend`.

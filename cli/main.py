@@ -108,11 +108,11 @@ class _Later(TyperCommand):
 
     def loaded(self) -> Any:
         """Return the command itself."""
-        found = getattr(import_module(f"cli.{self._module}"), str(self.name))
-        if not isinstance(found, typer.Typer):
-            function, found = found, typer.Typer(add_completion=False, rich_markup_mode=None)
-            found.command(self.name)(function)
-        command = get_command(found)
+        loaded = getattr(import_module(f"cli.{self._module}"), str(self.name))
+        if not isinstance(loaded, typer.Typer):
+            function, loaded = loaded, typer.Typer(add_completion=False, rich_markup_mode=None)
+            loaded.command(self.name)(function)
+        command = get_command(loaded)
         command.name = self.name
         return command
 

@@ -98,11 +98,11 @@ def ask(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
         nulls = verb is Verb.PUBLISH and _wants_nulls(opened, ingestion)
         with st.spinner("Looking at what would happen"):
             request = ActionRequest(verb, original=original, null_unreadable=nulls)
-            found = plan(opened.adapters, ingestion, request)
+            effect = plan(opened.adapters, ingestion, request)
     except LakegateError as error:
         show_error(error, "Not possible now")
         return
-    _describe(found)
+    _describe(effect)
     if asked := confirmed(ingestion.id, request):
         _act(opened, ingestion, asked)
 
@@ -145,13 +145,13 @@ def _wants_nulls(opened: Opened, ingestion: Ingestion) -> bool:
     return st.checkbox("Publish also the rows that could not be read, with null in such cells")
 
 
-def _describe(found: Plan) -> None:
-    for line in found.lines:
+def _describe(effect: Plan) -> None:
+    for line in effect.lines:
         st.markdown(line)
-    if found.contract_changes:
+    if effect.contract_changes:
         with st.expander("How the contract differs", icon=":material/difference:", expanded=True):
             # Without colours, of which some are too pale: each line begins with its sign.
-            st.code("\n".join(found.contract_changes), language=None)
+            st.code("\n".join(effect.contract_changes), language=None)
 
 
 def _act(opened: Opened, ingestion: Ingestion, request: ActionRequest) -> None:
@@ -183,8 +183,8 @@ def _refusal(opened: Opened, ingestion: Ingestion, error: LakegateError) -> tupl
 
 def _outcomes() -> MutableMapping[str, _Done]:
     """Return the outcome of the last press for each ingestion id of this session."""
-    found: MutableMapping[str, _Done] = st.session_state.setdefault("outcomes", {})
-    return found
+    outcomes: MutableMapping[str, _Done] = st.session_state.setdefault("outcomes", {})
+    return outcomes
 
 
 def _tell_last(ingestion: Ingestion) -> None:

@@ -40,11 +40,11 @@ def main(choice: Choice) -> None:
                 who = visible(" · ".join(filter(None, (choice.name, person()))))
                 st.text(who, width="stretch", text_alignment="right")
                 try:
-                    found = opened(choice)
+                    deployment = opened(choice)
                 except LakegateError:
                     st.title(title, anchor=False)  # each view has one heading, this one too
                     raise
-                show(found)
+                show(deployment)
 
         return st.Page(run, title=title, url_path=path, **how)
 

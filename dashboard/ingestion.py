@@ -44,8 +44,8 @@ class Account:
     def checks(self) -> tuple[CheckResult, ...]:
         """Return the report's checks, blocking ones first."""
         ranked = list(MARKS)
-        found = self.report.checks if self.report else ()
-        return tuple(sorted(found, key=lambda check: ranked.index(check.status)))
+        checks = self.report.checks if self.report else ()
+        return tuple(sorted(checks, key=lambda check: ranked.index(check.status)))
 
     @property
     def is_failed(self) -> bool:
@@ -80,7 +80,7 @@ def facts(told: Account) -> dict[str, tuple[str, ...]]:
     one = told.ingestion
     landed, decided = one.landed, one.decisions
     approval = decided.approval
-    found: dict[str, str | tuple[str, ...]] = {
+    lines: dict[str, str | tuple[str, ...]] = {
         "file": "" if one.change else landed.uri,
         "version": "" if one.change else landed.version,
         "size": "" if one.change else size(landed.size),
@@ -106,7 +106,7 @@ def facts(told: Account) -> dict[str, tuple[str, ...]]:
         "report": one.report_key,
         "ingestion": one.id,
     }
-    return {n: each if isinstance(each, tuple) else (each,) for n, each in found.items() if each}
+    return {n: each if isinstance(each, tuple) else (each,) for n, each in lines.items() if each}
 
 
 def head(told: Account) -> Iterator[str]:
@@ -138,8 +138,8 @@ def wrong_columns(wrong: WrongColumns) -> list[dict[str, str]]:
         rows.append({"expected": name, "found": padded, "perhaps": perhaps})
     renamed = {each.found for each in wrong.renames}
     others = [name for name in wrong.unexpected if name not in renamed]
-    found = [*others, *(f"{name}, again" for name in wrong.repeated)]
-    return [*rows, *({"expected": "", "found": name, "perhaps": ""} for name in found)]
+    unexpected = [*others, *(f"{name}, again" for name in wrong.repeated)]
+    return [*rows, *({"expected": "", "found": name, "perhaps": ""} for name in unexpected)]
 
 
 def _missing(ingestion: Ingestion, code: str) -> str:

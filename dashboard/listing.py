@@ -72,14 +72,14 @@ def burst(newest_first: Iterable[IngestionSummary]) -> str:
 
     "" if all of it is. The files are those that landed, the newest first.
     """
-    found: list[IngestionSummary] = []
+    files: list[IngestionSummary] = []
     for each in newest_first:
-        paused = found and seconds(each.landed_at, found[-1].landed_at) > _PAUSE
-        if paused or len(found) == _MOST:
+        paused = files and seconds(each.landed_at, files[-1].landed_at) > _PAUSE
+        if paused or len(files) == _MOST:
             break
-        found.append(each)
-    done = sum(each.ended for each in found)
-    return f"{done:,} of {count(len(found), 'file')} done" if done < len(found) else ""
+        files.append(each)
+    done = sum(each.ended for each in files)
+    return f"{done:,} of {count(len(files), 'file')} done" if done < len(files) else ""
 
 
 def owner(each: Ingestion) -> str:
@@ -118,22 +118,22 @@ def _row(each: IngestionSummary, cause: str, owner: str) -> dict[str, Any]:
 
 
 def _grid(
-    found: Sequence[_Listed], rows: Sequence[Mapping[str, Any]], key: str, what: str
+    ingestions: Sequence[_Listed], rows: Sequence[Mapping[str, Any]], key: str, what: str
 ) -> list[_Listed]:
     """Show rows as a grid, and open the one whose button was pressed."""
-    if not found:
+    if not ingestions:
         return []
     shown = [{**row, "state": [row["state"]]} for row in harmless(rows)]
     above = st.container()
-    pressed, chosen = pick(shown, f"{key} {version(found)}", _COLUMNS, "multi-row", what)
+    pressed, chosen = pick(shown, f"{key} {version(ingestions)}", _COLUMNS, "multi-row", what)
     if pressed is not None:
-        query = {"id": found[pressed].id}
+        query = {"id": ingestions[pressed].id}
         st.switch_page(formatting.page(formatting.INGESTION), query_params=query)
     with above:
         for row in chosen[:1]:  # to be opened by the keyboard, or in a new tab
-            each = found[row]
+            each = ingestions[row]
             formatting.ingestion(each.id, f"Open {code(each.name)}", ":material/open_in_full:")
-    return [found[row] for row in chosen]
+    return [ingestions[row] for row in chosen]
 
 
 def pick(

@@ -132,13 +132,13 @@ class Lately:
 
 def lately(briefs: Iterable[IngestionSummary], since: str, days: int) -> Mapping[str, Lately]:
     """Return what landed for each table in so many days, of ingestions newest first."""
-    found: dict[str, list[IngestionSummary]] = {}
+    by_table: dict[str, list[IngestionSummary]] = {}
     for brief in briefs:
         for table in brief.tables:
-            found.setdefault(table, []).append(brief)
+            by_table.setdefault(table, []).append(brief)
     first = datetime.fromisoformat(since)
     names = [times.text(first + timedelta(days=day))[:10] for day in range(days)]
-    return {table: _lately(many, names) for table, many in found.items()}
+    return {table: _lately(many, names) for table, many in by_table.items()}
 
 
 def _lately(briefs: Sequence[IngestionSummary], days: Sequence[str]) -> Lately:

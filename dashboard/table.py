@@ -57,12 +57,12 @@ def history(log: Iterable[Commit], table: str, rows: int, looked_at: int) -> tup
 
     `rows` are the table's current rows; only `looked_at` commits of the log are read.
     """
-    found: list[Entry] = []
+    entries: list[Entry] = []
     for commit in islice(log, looked_at):
         if table in tables(commit) and (members := published(commit)):
-            found.append(_entry(commit, members, gains(commit)[table], rows))
-            rows -= found[-1].gained
-    return tuple(found)
+            entries.append(_entry(commit, members, gains(commit)[table], rows))
+            rows -= entries[-1].gained
+    return tuple(entries)
 
 
 def _entry(commit: Commit, members: Sequence[Published], gained: int, after: int) -> Entry:
@@ -109,13 +109,13 @@ def last_compaction(log: Iterable[Commit], table: str) -> Commit | None:
 
 def upkeep_of(note: UpkeepNote, table: str, now: str) -> str:
     """Return what the last upkeep found of a table, and when that was; "" if it did not look."""
-    found = note.tables.get(table)
-    if not found:
+    upkeep = note.tables.get(table)
+    if not upkeep:
         return ""
-    dead = f", {size(found.dead_bytes)} of dead files" if found.dead_bytes else ""
+    dead = f", {size(upkeep.dead_bytes)} of dead files" if upkeep.dead_bytes else ""
     return (
-        f"Of {count(found.files, 'data file')} {found.small_share:.0%} small, "
-        f"{size(found.metadata_bytes)} of metadata{dead}, at the upkeep {ago(note.at, now)}"
+        f"Of {count(upkeep.files, 'data file')} {upkeep.small_share:.0%} small, "
+        f"{size(upkeep.metadata_bytes)} of metadata{dead}, at the upkeep {ago(note.at, now)}"
     )
 
 

@@ -39,16 +39,16 @@ def handler(event: dict[str, Any], context: LambdaContext) -> Any:
     match event:
         case {"do": "examine"}:
             expected = Expected(**event.get("expected", {}))
-            found = _found(lambda: examine(probes(), expected))
+            findings = _findings(lambda: examine(probes(), expected))
         case {"do": "access"}:
-            found = _found(lambda: examine_access(probes()))
+            findings = _findings(lambda: examine_access(probes()))
         case _:
             message = f"unknown request {event!r}: use {{'do': 'examine'}} or 'access'"
             raise Permanent("UNKNOWN_REQUEST", message)
-    return [asdict(finding) for finding in found]
+    return [asdict(finding) for finding in findings]
 
 
-def _found(look: Callable[[], list[Finding]]) -> list[Finding]:
+def _findings(look: Callable[[], list[Finding]]) -> list[Finding]:
     try:
         return look()
     except LakegateError as error:

@@ -16,9 +16,9 @@ def upload(adapters: Adapters, body: str) -> None:
     Raises Permanent FOREIGN_BUCKET, and starts none, if an object is in a bucket that the stage
     does not name.
     """
-    found = landed_objects(body)
+    objects = landed_objects(body)
     known = adapters.settings.landing_buckets
-    for landed in found:
+    for landed in objects:
         if landed.bucket not in known:
             message = (
                 f"cannot ingest {one_line(landed.uri)}: it is in none of the landing buckets"
@@ -26,7 +26,7 @@ def upload(adapters: Adapters, body: str) -> None:
             )
             raise Permanent("FOREIGN_BUCKET", message)
     with telling(adapters):
-        for landed in found:
+        for landed in objects:
             take_in(adapters, landed)
 
 

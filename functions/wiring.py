@@ -45,8 +45,8 @@ def adapters_of_batch() -> Adapters:
 
     What a message of the batch is about landed before, so it finds the contracts of that moment.
     """
-    found = adapters()
-    return replace(found, lake=found.lake.listed_once())
+    usual = adapters()
+    return replace(usual, lake=usual.lake.listed_once())
 
 
 def connect(settings: Settings, nessie: str = "") -> Adapters:

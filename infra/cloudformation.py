@@ -68,14 +68,14 @@ class Plan:
 
 def change(entry: Mapping[str, Any]) -> Change:
     """Return the change in an entry of a change set's `Changes`."""
-    found = entry["ResourceChange"]
-    targets = [detail.get("Target", {}) for detail in found.get("Details", [])]
+    resource = entry["ResourceChange"]
+    targets = [detail.get("Target", {}) for detail in resource.get("Details", [])]
     names = [target.get("Name") or target.get("Attribute", "") for target in targets]
     return Change(
-        resource=found["LogicalResourceId"],
-        type=found["ResourceType"],
-        action=found["Action"],
-        replacement=found.get("Replacement", ""),
+        resource=resource["LogicalResourceId"],
+        type=resource["ResourceType"],
+        action=resource["Action"],
+        replacement=resource.get("Replacement", ""),
         properties=tuple(sorted({name for name in names if name})),
     )
 
@@ -139,11 +139,11 @@ class Stacks:
                 **({"ResourcesToImport": [e.request for e in adopted]} if adopted else self._tags),
                 **template,
             )["Id"]
-            found = _settled(lambda: self._change_set(made), "Status")
-            if found["Status"] == "CREATE_COMPLETE":
-                return Plan(made, stack, tuple(map(change, found["Changes"])))
+            change_set = _settled(lambda: self._change_set(made), "Status")
+            if change_set["Status"] == "CREATE_COMPLETE":
+                return Plan(made, stack, tuple(map(change, change_set["Changes"])))
             self._discard(made, stack)
-        reason = found.get("StatusReason", "")
+        reason = change_set.get("StatusReason", "")
         if any(words in reason for words in _NO_CHANGE):
             return None
         raise LakegateError("DEPLOYMENT_FAILED", f"the stack {stack}: {reason}")
@@ -158,12 +158,12 @@ class Stacks:
         token = plan.id.rpartition("/")[2]
         with _translated(plan.stack):
             self._client.execute_change_set(ChangeSetName=plan.id, ClientRequestToken=token)
-            found = self._wait(plan.stack, token)
-            if found["StackStatus"] in _DONE:
+            stack = self._wait(plan.stack, token)
+            if stack["StackStatus"] in _DONE:
                 return
             reasons = [_event_line(e) for e in self._events(plan.stack, token) if _failed(e)]
-        ended = f"the stack {plan.stack} ended {found['StackStatus']}:"
-        raise LakegateError("DEPLOYMENT_FAILED", "\n".join([ended, *(reasons or [_reason(found)])]))
+        ended = f"the stack {plan.stack} ended {stack['StackStatus']}:"
+        raise LakegateError("DEPLOYMENT_FAILED", "\n".join([ended, *(reasons or [_reason(stack)])]))
 
     def protect(self, stack: str) -> None:
         """Let nobody delete the stack until the protection is taken off by hand."""
@@ -175,8 +175,8 @@ class Stacks:
     def exists(self, stack: str) -> bool:
         """Return whether the stack was ever deployed."""
         with _translated(stack):
-            found = self._find(stack)
-            return found is not None and found["StackStatus"] not in (
+            state = self._find(stack)
+            return state is not None and state["StackStatus"] not in (
                 *_CREATION_FAILED,
                 _IN_REVIEW,
             )
@@ -187,13 +187,13 @@ class Stacks:
 
     def parameters(self, stack: str) -> dict[str, str]:
         """Return the stack's parameters. Raises LakegateError if there is no such stack."""
-        found = self._get(stack).get("Parameters", [])
-        return {p["ParameterKey"]: p["ParameterValue"] for p in found}
+        parameters = self._get(stack).get("Parameters", [])
+        return {p["ParameterKey"]: p["ParameterValue"] for p in parameters}
 
     def changed_at(self, stack: str) -> datetime:
         """Return when the stack last changed. Raises LakegateError if there is no such stack."""
-        found = self._get(stack)
-        changed: datetime = found.get("LastUpdatedTime", found["CreationTime"])
+        state = self._get(stack)
+        changed: datetime = state.get("LastUpdatedTime", state["CreationTime"])
         return changed
 
     def template(self, stack: str) -> Template:
@@ -207,12 +207,12 @@ class Stacks:
         """Return the stack's resources."""
         with _translated(stack):
             pages = self._client.get_paginator("list_stack_resources").paginate(StackName=stack)
-            found = [each for page in pages for each in page["StackResourceSummaries"]]
+            summaries = [each for page in pages for each in page["StackResourceSummaries"]]
         return [
             Resource(
                 each["LogicalResourceId"], each["ResourceType"], each.get("PhysicalResourceId", "")
             )
-            for each in found
+            for each in summaries
         ]
 
     def _get(self, stack: str) -> dict[str, Any]:
@@ -229,17 +229,17 @@ class Stacks:
 
     def _ready(self, stack: str) -> bool:
         """Return whether there is a stack to update, once it is no longer busy."""
-        found = self._find(stack)
-        if found and found["StackStatus"] != _IN_REVIEW and _busy(found["StackStatus"]):
-            self._tell(f"the stack {stack} is {found['StackStatus']}: waiting until it is not")
-            found = self._wait(stack)
-        if not found or found["StackStatus"] in (_IN_REVIEW, _GONE):
+        state = self._find(stack)
+        if state and state["StackStatus"] != _IN_REVIEW and _busy(state["StackStatus"]):
+            self._tell(f"the stack {stack} is {state['StackStatus']}: waiting until it is not")
+            state = self._wait(stack)
+        if not state or state["StackStatus"] in (_IN_REVIEW, _GONE):
             return False
-        if found["StackStatus"] in _STUCK:
-            raise LakegateError("STACK_STUCK", _stuck(found))
-        if found["StackStatus"] not in _CREATION_FAILED:
+        if state["StackStatus"] in _STUCK:
+            raise LakegateError("STACK_STUCK", _stuck(state))
+        if state["StackStatus"] not in _CREATION_FAILED:
             return True
-        self._tell(f"deleting the stack {stack}, whose creation failed ({found['StackStatus']})")
+        self._tell(f"deleting the stack {stack}, whose creation failed ({state['StackStatus']})")
         self._delete(stack)
         return False
 
@@ -250,8 +250,8 @@ class Stacks:
 
     def _discard(self, change_set: str, stack: str) -> None:
         self._client.delete_change_set(ChangeSetName=change_set)
-        found = self._find(stack)
-        if found and found["StackStatus"] == _IN_REVIEW:
+        state = self._find(stack)
+        if state and state["StackStatus"] == _IN_REVIEW:
             self._delete(stack)
 
     def _change_set(self, id_: str) -> dict[str, Any]:
@@ -263,12 +263,12 @@ class Stacks:
         reported: set[str] = set()
 
         def read() -> dict[str, Any]:
-            found = self._find(stack) or {"StackStatus": _GONE}
+            state = self._find(stack) or {"StackStatus": _GONE}
             for event in reversed(self._events(stack, token) if token else []):
                 if event["EventId"] not in reported and not _busy(event["ResourceStatus"]):
                     reported.add(event["EventId"])
                     self._tell(_event_line(event))
-            return found
+            return state
 
         return _settled(read, "StackStatus")
 
@@ -290,13 +290,13 @@ def _parameter(name: str, value: str | None) -> dict[str, Any]:
 
 def _settled(read: Callable[[], dict[str, Any]], status: str) -> dict[str, Any]:
     deadline, pause = time.monotonic() + _SECONDS, _FIRST_PAUSE
-    while _busy((found := read())[status]):
+    while _busy((state := read())[status]):
         if time.monotonic() > deadline:
-            message = f"CloudFormation still says {found[status]} after {_SECONDS} seconds"
+            message = f"CloudFormation still says {state[status]} after {_SECONDS} seconds"
             raise LakegateError("DEPLOYMENT_FAILED", f"{message}; run this again to go on")
         time.sleep(pause)
         pause = min(pause * 1.3, _LONGEST_PAUSE)
-    return found
+    return state
 
 
 def _busy(status: str) -> bool:
@@ -317,12 +317,12 @@ def _reason(stack: Mapping[str, Any]) -> str:
     return str(stack.get("StackStatusReason", "CloudFormation gives no reason"))
 
 
-def _stuck(found: Mapping[str, Any]) -> str:
-    stack, status = found["StackName"], found["StackStatus"]
+def _stuck(state: Mapping[str, Any]) -> str:
+    stack, status = state["StackName"], state["StackStatus"]
     command = f"aws cloudformation {_STUCK[status]} --stack-name {stack}"
     return (
         f"the stack {stack} is {status}, and only you can repair it:"
-        f" {_reason(found)}. Fix what this names, run `{command}`, and deploy again"
+        f" {_reason(state)}. Fix what this names, run `{command}`, and deploy again"
     )
 
 

@@ -28,8 +28,8 @@ def interpreter(version: str) -> str:
     """Return the path of a Python of this version, "" if set-up found none."""
     if version == PYTHON:
         return sys.executable
-    found = _ROOT / ENVIRONMENT / "bin" / "python"
-    return str(found) if version == local_stack_python() and found.exists() else ""
+    python = _ROOT / ENVIRONMENT / "bin" / "python"
+    return str(python) if version == local_stack_python() and python.exists() else ""
 
 
 def make(environment: Path) -> str:

@@ -50,13 +50,13 @@ def read(file: Path) -> Template:
 
 def parse(text: str) -> Template:
     """Return the template in a text, JSON or YAML."""
-    found: Template = yaml.load(text, _Loader)  # noqa: S506  a SafeLoader
-    return found
+    template: Template = yaml.load(text, _Loader)  # noqa: S506  a SafeLoader
+    return template
 
 
 def defaults(*templates: Template) -> dict[str, str]:
     """Return the defaults of the templates' parameters."""
-    every = [each for found in templates for each in found.get("Parameters", {}).items()]
+    every = [each for template in templates for each in template.get("Parameters", {}).items()]
     return {name: str(parameter["Default"]) for name, parameter in every if "Default" in parameter}
 
 

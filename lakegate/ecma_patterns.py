@@ -176,12 +176,12 @@ class _Translation:
         rest = self.pattern[self.at :]
         if not rest:
             raise PatternUnsupported("it ends in a single \\; write \\\\ for the character")
-        if found := _HEX.match(rest):
-            self.at += len(found[0])
-            return self._code_point(int(found[1] or found[2], 16))
-        if found := _CATEGORY.match(rest):
-            self.at += len(found[0])
-            return f"\\{found[0]}"
+        if match := _HEX.match(rest):
+            self.at += len(match[0])
+            return self._code_point(int(match[1] or match[2], 16))
+        if match := _CATEGORY.match(rest):
+            self.at += len(match[0])
+            return f"\\{match[0]}"
         self.at += 1
         return self._simple_escape(rest[0], rest[1:2])
 

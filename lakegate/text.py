@@ -35,14 +35,14 @@ def escaped_json(text: str) -> str:
     return _IN_JSON.sub(_escape, text)
 
 
-def _mark(found: re.Match[str]) -> str:
+def _mark(match: re.Match[str]) -> str:
     """Return Unicode's picture of a control character, else the replacement character."""
-    code = ord(found[0])
+    code = ord(match[0])
     return chr(0x2400 + code) if code < 0x20 else "\u2421" if code == 0x7F else "\ufffd"
 
 
-def _escape(found: re.Match[str]) -> str:
-    units = found[0].encode("utf-16-be", "surrogatepass")
+def _escape(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 

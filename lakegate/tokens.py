@@ -31,10 +31,10 @@ def claims(token: str) -> dict[str, Any]:
     """Return a token's claims, unverified (RFC 7519); none of another kind of text."""
     payload = token.partition(".")[2].partition(".")[0]
     try:
-        found = load_json(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        document = load_json(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def end(token: str) -> datetime | None:

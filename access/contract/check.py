@@ -63,17 +63,17 @@ def checked(file: Path, limits: Limits) -> list[Checked]:
     except ContractInvalid as invalid:
         return [_refused(file, text, invalid)]
     names = lake_names(text, str(file), limits) if len(texts) > 1 else {}
-    found = (_with_names(_checked_table(file, each, limits), names) for each in texts)
-    return [_numbered(each, number) for number, each in enumerate(found)]
+    tables = (_with_names(_checked_table(file, each, limits), names) for each in texts)
+    return [_numbered(each, number) for number, each in enumerate(tables)]
 
 
-def named(found: Iterable[Checked]) -> dict[str, Contract]:
+def named(files: Iterable[Checked]) -> dict[str, Contract]:
     """Return the valid contracts by their files and tables.
 
     Raises Permanent CONTRACTS_CLASH for a file that describes one table twice.
     """
     contracts: dict[str, Contract] = {}
-    for each in found:
+    for each in files:
         if not each.contract:
             continue
         name = f"{each.file} ({each.contract.table})"
@@ -89,34 +89,34 @@ def checked_one(file: Path, limits: Limits, table: str = "") -> Checked:
 
     Raises LakegateError SEVERAL_TABLES, or CONTRACTS_CLASH as `named` does.
     """
-    found = checked(file, limits)
-    known = [each.contract.table for each in found if each.contract]
+    tables = checked(file, limits)
+    known = [each.contract.table for each in tables if each.contract]
     chosen = [
-        each for each in found if not table or (each.contract and each.contract.table == table)
+        each for each in tables if not table or (each.contract and each.contract.table == table)
     ]
     if len(chosen) == 1:
         return chosen[0]
-    if refused := [each for each in found if each.refusal]:
+    if refused := [each for each in tables if each.refusal]:
         return refused[0]
-    named(found)
+    named(tables)
     message = f"{file} has the tables {', '.join(known)}: name one of them with --table"
     raise LakegateError("SEVERAL_TABLES", message)
 
 
 def _checked_table(file: Path, text: str, limits: Limits) -> Checked:
     try:
-        tree, found = _checked(text, str(file), limits)
+        tree, contract = _checked(text, str(file), limits)
     except ContractInvalid as invalid:
         return _refused(file, text, invalid)
-    return Checked(file, text, found, hints=hints(tree, found))
+    return Checked(file, text, contract, hints=hints(tree, contract))
 
 
 def _with_names(checked: Checked, names: Mapping[str, str]) -> Checked:
     """Return the check of a table with hints at columns that another table here calls otherwise."""
     if checked.contract is None:
         return checked
-    found = [*checked.hints, *_misnamed(checked.contract, names)]
-    return replace(checked, hints=tuple(sorted(found, key=lambda hint: hint.line)))
+    every = [*checked.hints, *_misnamed(checked.contract, names)]
+    return replace(checked, hints=tuple(sorted(every, key=lambda hint: hint.line)))
 
 
 def _misnamed(contract: Contract, names: Mapping[str, str]) -> Iterator[Problem]:
@@ -124,10 +124,10 @@ def _misnamed(contract: Contract, names: Mapping[str, str]) -> Iterator[Problem]
         if not isinstance(check.rule, Reference) or check.rule.table == contract.table:
             continue
         for column in check.rule.columns:
-            found = f"{check.rule.table}.{column}"
-            name = found.partition(".")[2]
-            if (stored := names.get(name, found)) != found:
-                reason = f"{name} is looked up as {found}, and is stored as {stored}: write that"
+            full = f"{check.rule.table}.{column}"
+            name = full.partition(".")[2]
+            if (stored := names.get(name, full)) != full:
+                reason = f"{name} is looked up as {full}, and is stored as {stored}: write that"
                 yield Problem(check.line, "relationships", reason)
 
 
@@ -149,10 +149,10 @@ def _refused(file: Path, text: str, invalid: ContractInvalid) -> Checked:
     return Checked(file, text, refusal=invalid.message, problems=invalid.problems)
 
 
-def clash(found: Iterable[Checked]) -> Permanent | None:
+def clash(files: Iterable[Checked]) -> Permanent | None:
     """Return why contracts cannot be in force together, None if they can."""
     try:
-        refuse_clashes(named(found))
+        refuse_clashes(named(files))
     except Permanent as clashing:
         return clashing
     return None
@@ -167,20 +167,20 @@ def check(text: str, source: str, limits: Limits = DEFAULTS) -> Contract:
 
 
 def _checked(text: str, source: str, limits: Limits) -> tuple[Node, Contract]:
-    found: list[Problem] = []
-    tree = load(text, source, found, limits)
+    problems: list[Problem] = []
+    tree = load(text, source, problems, limits)
     if tool := other_tool(tree.value):
         reason = (
             f"this is for {tool}, not a contract of the Open Data Contract Standard: draft one "
         )
         raise ContractInvalid(source, [Problem(1, "", f"{reason}with lakegate contract suggest")])
-    contract = read(tree, text, found)
-    refused = _Refused(problem.field for problem in found)
-    found += [_problem_of(fault) for fault in faults(tree) if not refused.covers(fault.field)]
-    found += [] if found else sql_problems(tree, contract)
-    if found:
+    contract = read(tree, text, problems)
+    refused = _Refused(problem.field for problem in problems)
+    problems += [_problem_of(fault) for fault in faults(tree) if not refused.covers(fault.field)]
+    problems += [] if problems else sql_problems(tree, contract)
+    if problems:
         lines = text.splitlines()
-        raise ContractInvalid(source, [_with_comment(problem, lines) for problem in found])
+        raise ContractInvalid(source, [_with_comment(problem, lines) for problem in problems])
     return tree, contract
 
 

@@ -53,23 +53,23 @@ def hints(tree: Node, contract: Contract) -> tuple[Problem, ...]:
     """Return suggestions to improve a valid contract with this tree, in the order of the lines."""
     root = Field(tree, "", [])
     parts = ("schema", "support")
-    found = [hint for part in parts for hint in _curly_quotes(root.at(part).node, part)]
-    found += newer_keywords(root.node)
+    suggestions = [hint for part in parts for hint in _curly_quotes(root.at(part).node, part)]
+    suggestions += newer_keywords(root.node)
     for table in root.at("schema").items():
-        found += _on_rules(table)
+        suggestions += _on_rules(table)
         for column in _columns(table.at("properties")):
-            found += [*_on_column(column), *_on_rules(column)]
-        found += _on_checks(table, contract)
-        found += _on_sharing(table, contract)
-        found += _on_key(table, contract)
-    found += _on_levels(root, contract)
+            suggestions += [*_on_column(column), *_on_rules(column)]
+        suggestions += _on_checks(table, contract)
+        suggestions += _on_sharing(table, contract)
+        suggestions += _on_key(table, contract)
+    suggestions += _on_levels(root, contract)
     if not contract.channel:
-        found.append(
+        suggestions.append(
             _hint(
                 root, "support", "without a Slack channel, no owner is notified of a rejected file"
             )
         )
-    return tuple(sorted(found, key=lambda hint: hint.line))
+    return tuple(sorted(suggestions, key=lambda hint: hint.line))
 
 
 def _curly_quotes(node: Node, path: str) -> Iterator[Problem]:

@@ -59,7 +59,7 @@ def data_files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
         landing = (each for each in path.glob("*") if not ignore_rule(each.name))
         within = sorted(landing) if path.is_dir() else [path]
-        found = [each for each in within if each.is_file()]
-        if not found:
+        files = [each for each in within if each.is_file()]
+        if not files:
             raise LakegateError("NO_DATA", f"no data file in {path}")
-        yield from found
+        yield from files

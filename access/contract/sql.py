@@ -55,14 +55,14 @@ def sql_problems(tree: Node, contract: Contract) -> list[Problem]:
     """Return the mistakes in the SQL of a contract with the tree `tree`."""
     import duckdb  # half a second, which help does not need
 
-    found: list[Problem] = []
+    faults: list[Problem] = []
     columns = {column.name.lower(): column.name for column in contract.columns}
     with duckdb.connect() as connection:
         for stated in _stated(tree, ""):
             wrong = _misspelled(stated.sql)
             reasons = [wrong] if wrong else _reasons(connection, stated, contract, columns)
-            found += [stated.problem(reason) for reason in islice(reasons, _ENOUGH - len(found))]
-    return found
+            faults += [stated.problem(reason) for reason in islice(reasons, _ENOUGH - len(faults))]
+    return faults
 
 
 def _stated(node: Node, path: str) -> Iterator[_Stated]:
@@ -129,10 +129,10 @@ def _parsed(connection: "DuckDBPyConnection", sql: str) -> Mapping[str, Any]:
     """Return the tree of one SELECT; {} if it is not for duckdb, too deep, or of another form."""
     ((text,),) = connection.execute("SELECT json_serialize_sql(?)", [sql]).fetchall()
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except RecursionError:
         return {}
-    nodes = [each["node"] for each in found.get("statements", ())]
+    nodes = [each["node"] for each in document.get("statements", ())]
     return nodes[0] if len(nodes) == 1 and nodes[0]["type"] == "SELECT_NODE" else {}
 
 

@@ -33,16 +33,16 @@ class _Rules:
     own: _Own
     keys: _Keys
 
-    def judge(self, node: Node, place: Place, found: list[Fault]) -> None:
+    def judge(self, node: Node, place: Place, flaws: list[Fault]) -> None:
         """Add the faults of a value."""
         for judge in self.judges:
-            judge(node, place, found)
+            judge(node, place, flaws)
 
     def faults(self, node: Node, place: Place = ROOT) -> list[Fault]:
         """Return the faults of a value."""
-        found: list[Fault] = []
-        self.judge(node, place, found)
-        return found
+        flaws: list[Fault] = []
+        self.judge(node, place, flaws)
+        return flaws
 
 
 def faults(tree: Node) -> list[Fault]:
@@ -50,9 +50,9 @@ def faults(tree: Node) -> list[Fault]:
 
     Unknown keys are left out beside and above another fault, which may be why they are unknown.
     """
-    found = [each.telling for each in _standard().faults(tree)]
-    unknown = {(each.path, each.names): each for each in found if each.rule == "unknown"}
-    telling = [each for each in found if each.rule != "unknown"]
+    flaws = [each.telling for each in _standard().faults(tree)]
+    unknown = {(each.path, each.names): each for each in flaws if each.rule == "unknown"}
+    telling = [each for each in flaws if each.rule != "unknown"]
     blamed = {path for each in telling for path in each.around}
     return telling + [each for (path, _), each in unknown.items() if path not in blamed]
 
@@ -147,82 +147,82 @@ _SILENT = (
 
 
 def _test(holds: Callable[[Any], bool], reason: str) -> _Judge:
-    def judge(node: Node, place: Place, found: list[Fault]) -> None:
+    def judge(node: Node, place: Place, flaws: list[Fault]) -> None:
         if not holds(node.value):
-            found.append(Fault(node, place, reason=reason))
+            flaws.append(Fault(node, place, reason=reason))
 
     return judge
 
 
-def _one_of(choices: Sequence[str], node: Node, place: Place, found: list[Fault]) -> None:
+def _one_of(choices: Sequence[str], node: Node, place: Place, flaws: list[Fault]) -> None:
     if node.value not in choices:
-        found.append(Fault(node, place, "choice", names=tuple(choices)))
+        flaws.append(Fault(node, place, "choice", names=tuple(choices)))
 
 
-def _having(keys: Sequence[str], node: Node, place: Place, found: list[Fault]) -> None:
+def _having(keys: Sequence[str], node: Node, place: Place, flaws: list[Fault]) -> None:
     if isinstance(node.value, dict):
         missing = [key for key in keys if key not in node.value]
-        found += [Fault(node, place, "missing", names=(key,)) for key in missing]
+        flaws += [Fault(node, place, "missing", names=(key,)) for key in missing]
 
 
-def _parts(rules: Mapping[str, _Rules], node: Node, place: Place, found: list[Fault]) -> None:
+def _parts(rules: Mapping[str, _Rules], node: Node, place: Place, flaws: list[Fault]) -> None:
     if isinstance(node.value, dict):
         for key, value in node.value.items():
             if key in rules:
-                rules[key].judge(value, (place, f".{key}"), found)
+                rules[key].judge(value, (place, f".{key}"), flaws)
 
 
-def _each(rules: _Rules, node: Node, place: Place, found: list[Fault]) -> None:
+def _each(rules: _Rules, node: Node, place: Place, flaws: list[Fault]) -> None:
     if isinstance(node.value, tuple):
         for number, item in enumerate(node.value):
-            rules.judge(item, (place, f"[{number}]"), found)
+            rules.judge(item, (place, f"[{number}]"), flaws)
 
 
-def _closed(own: _Own, more: _Keys, node: Node, place: Place, found: list[Fault]) -> None:
+def _closed(own: _Own, more: _Keys, node: Node, place: Place, flaws: list[Fault]) -> None:
     if not isinstance(node.value, dict) or not node.value.keys() - own():
         return
     known = own() | more(node)
     unknown = [key for key in node.value if key not in known]
-    found += [Fault(node, place, "unknown", names=(key,), known=known) for key in unknown]
+    flaws += [Fault(node, place, "unknown", names=(key,), known=known) for key in unknown]
 
 
-def _referred(named: _Refer, name: str, node: Node, place: Place, found: list[Fault]) -> None:
-    named(name).judge(node, place, found)
+def _referred(named: _Refer, name: str, node: Node, place: Place, flaws: list[Fault]) -> None:
+    named(name).judge(node, place, flaws)
 
 
-def _every(rules: Sequence[_Rules], node: Node, place: Place, found: list[Fault]) -> None:
+def _every(rules: Sequence[_Rules], node: Node, place: Place, flaws: list[Fault]) -> None:
     for each in rules:
-        each.judge(node, place, found)
+        each.judge(node, place, flaws)
 
 
-def _any(rules: Sequence[_Rules], node: Node, place: Place, found: list[Fault]) -> None:
+def _any(rules: Sequence[_Rules], node: Node, place: Place, flaws: list[Fault]) -> None:
     broken: list[Fault] = []
     for each in rules:
         faults_of_it = each.faults(node, place)
         if not faults_of_it:
             return
         broken += faults_of_it
-    found.append(Fault(node, place, of=tuple(broken)))
+    flaws.append(Fault(node, place, of=tuple(broken)))
 
 
-def _just_one(rules: Sequence[_Rules], node: Node, place: Place, found: list[Fault]) -> None:
-    _any(rules, node, place, found)
+def _just_one(rules: Sequence[_Rules], node: Node, place: Place, flaws: list[Fault]) -> None:
+    _any(rules, node, place, flaws)
     if sum(not each.faults(node, place) for each in rules) > 1:
         reason = "fits several alternatives of the standard, and must fit one"
-        found.append(Fault(node, place, reason=reason))
+        flaws.append(Fault(node, place, reason=reason))
 
 
-def _unlike(rules: _Rules, node: Node, place: Place, found: list[Fault]) -> None:
+def _unlike(rules: _Rules, node: Node, place: Place, flaws: list[Fault]) -> None:
     if not rules.faults(node):
         reason = "has what the standard excludes here"
-        found.append(Fault(node, place, reason=reason))
+        flaws.append(Fault(node, place, reason=reason))
 
 
 def _conditional(
-    condition: _Rules, then: _Rules, node: Node, place: Place, found: list[Fault]
+    condition: _Rules, then: _Rules, node: Node, place: Place, flaws: list[Fault]
 ) -> None:
     if not condition.faults(node):
-        then.judge(node, place, found)
+        then.judge(node, place, flaws)
 
 
 _JUDGES: Mapping[str, Callable[[_Compiler, Any], _Judge]] = {

@@ -24,11 +24,11 @@ def by_table(text: str, source: str, limits: Limits) -> list[str]:
     Raises ContractInvalid for a text that is no YAML, or whose tables share lines or anchors.
     """
     tree = load(text, source, [], limits)
-    found = _tables(tree)
-    if len(found) < 2:
+    tables = _tables(tree)
+    if len(tables) < 2:
         return [text]
-    parts = list(_parts(text.split("\n"), [table.line for table in found]))
-    for table, part in zip(found, parts, strict=True):
+    parts = list(_parts(text.split("\n"), [table.line for table in tables]))
+    for table, part in zip(tables, parts, strict=True):
         if not _describes(part, tree, table, source, limits):
             reason = "begin each table on a line of its own, and let it use no anchor of another"
             raise ContractInvalid(source, [Problem(table.line, _SCHEMA, reason)])
@@ -69,10 +69,10 @@ def _parts(lines: list[str], starts: list[int]) -> Iterator[str]:
 def _describes(part: str, whole: Node, table: Node, source: str, limits: Limits) -> bool:
     """Return whether a text says of one table what the whole text says of it."""
     try:
-        found = load(part, source, [], limits)
+        tree = load(part, source, [], limits)
     except ContractInvalid:
         return False
-    return _plain(found) == _plain(whole) | {_SCHEMA: [table.plain()]}
+    return _plain(tree) == _plain(whole) | {_SCHEMA: [table.plain()]}
 
 
 def _plain(tree: Node) -> dict[str, object]:

@@ -134,8 +134,8 @@ def _deployed(name: str) -> dict[str, str]:
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
-        found = boto3.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]
-        told = found.get("Outputs", [])
+        stack = boto3.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]
+        told = stack.get("Outputs", [])
         outputs: dict[str, Any] = {o["OutputKey"]: o["OutputValue"] for o in told}
         if _SETTINGS not in outputs:
             raise _taken_down(name)

@@ -84,17 +84,17 @@ class Forwarder:
             answer = client.invoke(
                 FunctionName=self._function, Payload=json.dumps(request).encode()
             )
-            found: dict[str, Any] = json.loads(answer["Payload"].read())
+            page: dict[str, Any] = json.loads(answer["Payload"].read())
         except ClientError as error:
             remedy = _REMEDIES.get(error.response["Error"]["Code"], "")
             raise self._failed(f"{error}{f'; {remedy}' if remedy else ''}") from error
         except (BotoCoreError, ValueError) as error:
             raise self._failed(str(error)) from error
         if "FunctionError" in answer:
-            raise self._failed(str(found.get("errorMessage", found)))
-        if "error" in found:
-            raise self._failed(found["error"])
-        return found
+            raise self._failed(str(page.get("errorMessage", page)))
+        if "error" in page:
+            raise self._failed(page["error"])
+        return page
 
     def _failed(self, why: str) -> Transient:
         message = f"the function {self._function} did not forward the request: {why}"
@@ -157,8 +157,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _refusal(status: int, message: str) -> Answer:
     """Return an error document that clients of Nessie and of Iceberg's catalogs understand."""
-    found = {"message": message, "code": status, "type": "NotForwarded"}
-    document = {"status": status, "message": message, "errorCode": "UNKNOWN", "error": found}
+    error = {"message": message, "code": status, "type": "NotForwarded"}
+    document = {"status": status, "message": message, "errorCode": "UNKNOWN", "error": error}
     headers = {"Content-Type": "application/json"}
     return Answer(status, headers, json.dumps(document).encode())
 

@@ -116,11 +116,11 @@ def backtest(
     contract = request.contract
     hidden = concealment(adapters, contract, contract_key(contract.table))
     wanted = Wanted(contract.table, None, request.since, request.limit)
-    found = newest(adapters.ledger, wanted, adapters.now())
+    matches = newest(adapters.ledger, wanted, adapters.now())
     judged_by, earlier = _for_trial(contract, hidden), cache(partial(_contract, adapters))
     trial = _Trial(adapters, contract, judged_by, judge, tell, earlier)
-    files = chain.from_iterable(map(trial.of, found.ingestions))
-    return Backtest(contract.table, tuple(files), found.more)
+    files = chain.from_iterable(map(trial.of, matches.ingestions))
+    return Backtest(contract.table, tuple(files), matches.more)
 
 
 def _for_trial(contract: Contract, hidden: Concealment) -> Contract:

@@ -88,8 +88,8 @@ class Finding:
     @property
     def agrees(self) -> bool:
         """Return whether branch and report agree."""
-        found = f"{self.result.found} ("  # what a report adds in parentheses is more than a number
-        return not self.on_branch or found.startswith(f"{self.on_branch} (")
+        stated = f"{self.result.found} ("  # what a report adds in parentheses is more than a number
+        return not self.on_branch or stated.startswith(f"{self.on_branch} (")
 
 
 @dataclass(frozen=True)
@@ -195,11 +195,11 @@ def audit_of(adapters: Adapters, ingestion: Ingestion) -> AuditReport:
 
 
 def _asked(report: AuditReport, check: str) -> tuple[CheckResult, ...]:
-    found = tuple(r for r in report.checks if r.id == check) if check else report.failed
-    if check and not found:
+    checks = tuple(r for r in report.checks if r.id == check) if check else report.failed
+    if check and not checks:
         known = ", ".join(result.id for result in report.checks)
         raise LakegateError("UNKNOWN_CHECK", f"there is no check {check}\nChecks: {known}")
-    return found
+    return checks
 
 
 def _finding_in_file(
@@ -242,8 +242,8 @@ def _address(row: Mapping[str, Any]) -> tuple[str, int]:
 
 
 def _with_place(row: Mapping[str, Any], places: Mapping[tuple[str, int], str]) -> Mapping[str, Any]:
-    found = places.get(_address(row), "")
-    return {PLACE: found, **row} if found else row
+    place = places.get(_address(row), "")
+    return {PLACE: place, **row} if place else row
 
 
 def _samples(result: CheckResult, limit: int, hidden: Concealment) -> tuple[Mapping[str, Any], ...]:

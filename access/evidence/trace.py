@@ -34,7 +34,7 @@ _MOST_NUMBERS = 10
 
 
 @dataclass(frozen=True)
-class Found:
+class OriginRows:
     """Rows of one origin in one data file.
 
     `numbers` are the first of their numbers in the landed file, if the table has them. `ingestion`
@@ -57,7 +57,7 @@ def provenance_of(adapters: Adapters, table: str) -> Provenance:
     return stored.contract.provenance if stored else Provenance()
 
 
-def trace_rows(deployment: Deployment, table: str, where: str) -> list[Found]:
+def trace_rows(deployment: Deployment, table: str, where: str) -> list[OriginRows]:
     """Return the origins of the rows on main that meet a condition, in DuckDB's SQL.
 
     Raises LakegateError BAD_SQL or UNKNOWN_TABLE.
@@ -73,12 +73,12 @@ def trace_rows(deployment: Deployment, table: str, where: str) -> list[Found]:
         uuid = str(opened.metadata.table_uuid)
     listed = partial(_was_listed, deployment, table, uuid)
     commit_of = cache(partial(_added_by, adapters, table, listed))
-    found = []
+    origins = []
     for path, id_, count, numbers in rows:
         commit = None if id_ in known else commit_of(sequences[path])
         ingestion = _publisher(adapters, commit, path) if commit else known.get(id_)
-        found.append(Found(path, count, numbers, ingestion, commit))
-    return found
+        origins.append(OriginRows(path, count, numbers, ingestion, commit))
+    return origins
 
 
 def matching(
@@ -102,21 +102,21 @@ def matching(
         connection.register("rows", stream)
         id_ = f"coalesce({quoted(ingestion)}, '')" if ingestion else "''"
         least = f"min({quoted(number)}, {_MOST_NUMBERS})" if number else "[]"
-        found = connection.execute(
+        matches = connection.execute(
             f"SELECT {FILE}, {id_}, count(*), {least} FROM rows "
             f"WHERE ({where}\n) GROUP BY 1, 2 ORDER BY 2, 1"
         ).fetchall()
-    return [(rows.files[f], id_, count, tuple(n or ())) for f, id_, count, n in found]
+    return [(rows.files[f], id_, count, tuple(n or ())) for f, id_, count, n in matches]
 
 
 def _sequences(table: Table) -> dict[str, int]:
     """Return when each data file was added, as the number of the table's change."""
     snapshot = table.current_snapshot()
-    found: dict[str, int] = {}
+    sequences: dict[str, int] = {}
     for manifest in snapshot.manifests(table.io) if snapshot else ():
         for entry in manifest.fetch_manifest_entry(table.io):
-            found[entry.data_file.file_path] = entry.file_sequence_number or 0
-    return found
+            sequences[entry.data_file.file_path] = entry.file_sequence_number or 0
+    return sequences
 
 
 def _was_listed(deployment: Deployment, table: str, uuid: str, sequence: int, at: str) -> bool:
@@ -166,10 +166,10 @@ def _last_with(seen: Sequence[Commit], known: int, has: Callable[[str], bool]) -
 
 def _publisher(adapters: Adapters, commit: Commit, path: str) -> Ingestion | None:
     """Return the ingestion whose report names the data file, or the only one of its commit."""
-    found = adapters.ledger.together(sorted({each.id for each in published(commit)}))
-    if len(found) == 1:
-        return found[0]
-    return next((each for each in found if path in _own_files(adapters, each)), None)
+    ingestions = adapters.ledger.together(sorted({each.id for each in published(commit)}))
+    if len(ingestions) == 1:
+        return ingestions[0]
+    return next((each for each in ingestions if path in _own_files(adapters, each)), None)
 
 
 def _own_files(adapters: Adapters, ingestion: Ingestion) -> set[str]:
@@ -183,7 +183,7 @@ def _own_files(adapters: Adapters, ingestion: Ingestion) -> set[str]:
 
 def trace_file(
     deployment: Deployment, ingestion: Ingestion, row: int = 0
-) -> dict[str, list[Found]]:
+) -> dict[str, list[OriginRows]]:
     """Return where the rows of an ingestion are on main, by table; with `row` only that one.
 
     Without columns of provenance these are the data files of its report that the table still has.
@@ -192,7 +192,9 @@ def trace_file(
     return {table: _rows_of(deployment, table, ingestion, row) for table in ingestion.tables}
 
 
-def _rows_of(deployment: Deployment, table: str, ingestion: Ingestion, row: int) -> list[Found]:
+def _rows_of(
+    deployment: Deployment, table: str, ingestion: Ingestion, row: int
+) -> list[OriginRows]:
     adapters = deployment.adapters()
     names = provenance_of(adapters, table).names
     with deployment.reader(MAIN).opened(table) as opened:
@@ -204,17 +206,17 @@ def _rows_of(deployment: Deployment, table: str, ingestion: Ingestion, row: int)
             raise LakegateError("NO_ROW_NUMBERS", message)
         of_row = f" AND {quoted(number)} = {row}" if row else ""
         where = f"{quoted(column)} = '{ingestion.id}'{of_row}"
-        found = _named(opened, column, ingestion, where, Provenance(names)) if column else []
-        own = set() if row or found else _own_files(adapters, ingestion)
+        origins = _named(opened, column, ingestion, where, Provenance(names)) if column else []
+        own = set() if row or origins else _own_files(adapters, ingestion)
         kept = (file for file in data_files(opened) if file.file_path in own)
-        return found or [Found(f.file_path, f.record_count, (), ingestion) for f in kept]
+        return origins or [OriginRows(f.file_path, f.record_count, (), ingestion) for f in kept]
 
 
 def _named(
     table: Table, column: str, ingestion: Ingestion, where: str, names: Provenance
-) -> list[Found]:
+) -> list[OriginRows]:
     """Return the rows that name the ingestion, from data files that may have some."""
     wanted: Any = EqualTo
     rows = FileRows(table, tuple(table.scan(wanted(column, ingestion.id)).plan_files()))
-    found = matching(rows, where, names)
-    return [Found(path, count, numbers, ingestion) for path, _, count, numbers in found]
+    matches = matching(rows, where, names)
+    return [OriginRows(path, count, numbers, ingestion) for path, _, count, numbers in matches]

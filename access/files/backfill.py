@@ -219,9 +219,9 @@ def _handle(adapters: Adapters, request: Backfill, source: Source) -> Handled:
         return Handled(source, request.key(source), Step.IGNORED)
     known = adapters.ledger.brought(request.table, source.uri)
     key = known.key if known else request.key(source)
-    if known and known.mark == source.mark and (found := _ingested(adapters, known)):
-        step = Step.PUBLISHED if found.state is State.PUBLISHED else Step.BROUGHT
-        return Handled(source, key, step, found.landed)
+    if known and known.mark == source.mark and (ingestion := _ingested(adapters, known)):
+        step = Step.PUBLISHED if ingestion.state is State.PUBLISHED else Step.BROUGHT
+        return Handled(source, key, step, ingestion.landed)
     begun = replace(known or _NO_COPY, mark=source.mark, key=key)
     try:
         landed, mark = adapters.landing.brought(key)
@@ -240,8 +240,8 @@ def _handle(adapters: Adapters, request: Backfill, source: Source) -> Handled:
 def _ingested(adapters: Adapters, copy: Brought) -> Ingestion | None:
     """Return the ingestion of a copy, unless it failed: then it may have to land once more."""
     id_ = ingestion_id(copy.as_landed(adapters.landing.bucket))
-    found = adapters.ledger.together([id_] if copy.version else [])
-    return next((i for i in found if i.state is State.PUBLISHED or not i.ended), None)
+    ingestions = adapters.ledger.together([id_] if copy.version else [])
+    return next((i for i in ingestions if i.state is State.PUBLISHED or not i.ended), None)
 
 
 def _published(adapters: Adapters, source: Source, key: str) -> Handled | None:
@@ -250,12 +250,12 @@ def _published(adapters: Adapters, source: Source, key: str) -> Handled | None:
     The ledger has no copy that ended, so only its content may tell that it is the same file.
     """
     sought = LandedObject(adapters.landing.bucket, key, "", "", source.size)
-    found = [i for i in adapters.ledger.versions(sought) if i.state is State.PUBLISHED]
+    versions = [i for i in adapters.ledger.versions(sought) if i.state is State.PUBLISHED]
     content = (source.etag, source.size)
-    same = next((i for i in found if (i.landed.etag, i.landed.size) == content), None)
+    same = next((i for i in versions if (i.landed.etag, i.landed.size) == content), None)
     if same:
         return Handled(source, key, Step.PUBLISHED, same.landed)
-    return Handled(source, key, Step.TAKEN) if found else None
+    return Handled(source, key, Step.TAKEN) if versions else None
 
 
 def _copied(

@@ -45,21 +45,21 @@ def chosen(adapters: Adapters, identities: Sequence[str], cause: str) -> list[In
     if bool(identities) is bool(cause):
         message = "which ingestions?\nGive ids of `lakegate runs --waiting`, or `--cause TEXT`."
         raise LakegateError("WHICH_ONES", message)
-    found = [identified(adapters.ledger, each) for each in identities]
-    found += with_cause(adapters, cause) if cause else []
-    return list({each.id: each for each in found}.values())
+    ingestions = [identified(adapters.ledger, each) for each in identities]
+    ingestions += with_cause(adapters, cause) if cause else []
+    return list({each.id: each for each in ingestions}.values())
 
 
 def with_cause(adapters: Adapters, cause: str) -> list[Ingestion]:
     """Return the ingestions that wait for a decision with a cause: see `chosen`."""
     if _ID.fullmatch(cause.lower()):
-        found = waiting_with(adapters.ledger, identified(adapters.ledger, cause))
+        ingestions = waiting_with(adapters.ledger, identified(adapters.ledger, cause))
     else:
-        found = [each for each in waiting(adapters.ledger) if _has_words(each, cause)]
-    if not found:
+        ingestions = [each for each in waiting(adapters.ledger) if _has_words(each, cause)]
+    if not ingestions:
         message = f"nothing waits with the cause {cause}\nCauses: `lakegate runs --waiting`."
         raise LakegateError("NONE_WAITS", message)
-    return found
+    return ingestions
 
 
 def _has_words(ingestion: Ingestion, words: str) -> bool:

@@ -44,21 +44,21 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Found:
+class Matches:
     """Ingestions in the wanted order; there are `more` than the limit allows."""
 
     ingestions: tuple[Ingestion, ...]
     more: bool = False
 
 
-def find(adapters: Adapters, wanted: Wanted, *, is_waiting: bool) -> Found:
+def find(adapters: Adapters, wanted: Wanted, *, is_waiting: bool) -> Matches:
     """Return the wanted ingestions: those that wait for a decision, or else any, newest first."""
     if is_waiting:
         return waiting(adapters.ledger, wanted)
     return newest(adapters.ledger, wanted, adapters.now())
 
 
-def newest(ledger: "Ledger", wanted: Wanted, now: str) -> Found:
+def newest(ledger: "Ledger", wanted: Wanted, now: str) -> Matches:
     """Return the wanted ingestions, newest landing first.
 
     The index by day is read first, and the whole ledger only if it does not fill the limit.
@@ -76,15 +76,15 @@ def newest(ledger: "Ledger", wanted: Wanted, now: str) -> Found:
     return _sorted(_in_any_state(ledger, wanted.state), wanted)
 
 
-def waiting(ledger: "Ledger", wanted: Wanted) -> Found:
+def waiting(ledger: "Ledger", wanted: Wanted) -> Matches:
     """Return the wanted ingestions that failed and wait for a decision, oldest landing first."""
     return still_waiting(ledger, ledger.open_failures(), wanted)
 
 
-def still_waiting(ledger: "Ledger", briefs: Iterable[IngestionSummary], wanted: Wanted) -> Found:
+def still_waiting(ledger: "Ledger", briefs: Iterable[IngestionSummary], wanted: Wanted) -> Matches:
     """Return the wanted ones of `Ledger.open_failures` that nobody has decided about since."""
-    found = _cut(ledger.together(_first(briefs, wanted)), wanted.limit)
-    return Found(tuple(each for each in found.ingestions if each.is_open), found.more)
+    matches = _cut(ledger.together(_first(briefs, wanted)), wanted.limit)
+    return Matches(tuple(each for each in matches.ingestions if each.is_open), matches.more)
 
 
 def _first(briefs: Iterable[IngestionSummary], wanted: Wanted) -> list[str]:
@@ -97,11 +97,11 @@ def _in_any_state(ledger: "Ledger", state: ShownState | None) -> Iterator[Ingest
     return ledger.in_state(State(state.value)) if state else ledger.all()
 
 
-def _sorted(every: Iterable[Ingestion], wanted: Wanted) -> Found:
-    found = [each for each in every if wanted.includes(each, each.landed.landed_at)]
-    found.sort(key=lambda each: each.landed.landed_at, reverse=True)
-    return _cut(found, wanted.limit)
+def _sorted(every: Iterable[Ingestion], wanted: Wanted) -> Matches:
+    ingestions = [each for each in every if wanted.includes(each, each.landed.landed_at)]
+    ingestions.sort(key=lambda each: each.landed.landed_at, reverse=True)
+    return _cut(ingestions, wanted.limit)
 
 
-def _cut(ingestions: Sequence[Ingestion], limit: int) -> Found:
-    return Found(tuple(ingestions[:limit] if limit else ingestions), 0 < limit < len(ingestions))
+def _cut(ingestions: Sequence[Ingestion], limit: int) -> Matches:
+    return Matches(tuple(ingestions[:limit] if limit else ingestions), 0 < limit < len(ingestions))

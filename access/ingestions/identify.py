@@ -21,12 +21,12 @@ def identified(ledger: "Ledger", beginning: str) -> "Ingestion":
     wanted = beginning.strip().lower()
     if len(wanted) == _ID_LENGTH:
         return ledger.get(wanted)
-    found = [each for each in ledger.all() if wanted and each.id.startswith(wanted)]
-    if len(found) == 1:
-        return found[0]
-    if not found:
+    hits = [each for each in ledger.all() if wanted and each.id.startswith(wanted)]
+    if len(hits) == 1:
+        return hits[0]
+    if not hits:
         message = f"no ingestion id starts with {beginning!r}\nList ids with `lakegate runs`."
         raise LakegateError("UNKNOWN_INGESTION", message)
-    ids = ", ".join(sorted(each.id[:ID_PART] for each in found)[:5])
-    message = f"{len(found)} ingestion ids start with {beginning!r}: {ids} …\nGive more characters."
+    ids = ", ".join(sorted(each.id[:ID_PART] for each in hits)[:5])
+    message = f"{len(hits)} ingestion ids start with {beginning!r}: {ids} …\nGive more characters."
     raise LakegateError("AMBIGUOUS_ID", message)

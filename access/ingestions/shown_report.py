@@ -64,7 +64,7 @@ def _without(report: AuditReport, hidden_of: _Hidden) -> AuditReport:
     parts = tuple(_without(part, hidden_of) for part in report.parts)
     if parts:
         both = zip(report.checks, (c for part in parts for c in part.checks), strict=True)
-        checks = [replace(own, **_told(found)) for own, found in both]
+        checks = [replace(own, **_told(part)) for own, part in both]
     else:
         hidden = hidden_of(report.table)
         checks = [_masked_check(check, hidden) for check in report.checks]

@@ -76,12 +76,12 @@ class JsonRows:
     def _row(self, line: int, text: str) -> str:
         """Return the text that a row is to be: its object, or what it was that is no object."""
         try:
-            found = json.loads(text)
+            row = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise BadCorrection(line, f"it is no JSON: {error}") from error
-        if [*found] != [self._whole]:
+        if [*row] != [self._whole]:
             return text
-        whole = found[self._whole]
+        whole = row[self._whole]
         if not isinstance(whole, str) or not self._is_one(whole):
             raise BadCorrection(line, f"{self._whole} is not the text of one {self.unit}")
         return whole
@@ -159,10 +159,10 @@ class JsonItems(JsonRows):
 def _require_array(text: str) -> None:
     """Raise BadCorrection unless the text is an array, or empty."""
     try:
-        found = json.loads(text if text.strip() else "[]")
+        document = json.loads(text if text.strip() else "[]")
     except (ValueError, RecursionError) as error:
         raise BadCorrection(getattr(error, "lineno", 1), f"it is no JSON: {error}") from error
-    if not isinstance(found, list):
+    if not isinstance(document, list):
         raise BadCorrection(1, "it is no array, as it was written")
 
 

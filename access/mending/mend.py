@@ -80,11 +80,11 @@ def write_broken(adapters: Adapters, rejected: Ingestion, out: Path, find: Find)
     if not out.parent.is_dir():  # else this is known only once all rows are found
         message = f"there is no folder {out.parent}\nMake it, or give another --out."
         raise LakegateError("UNWRITABLE_FILE", message)
-    with _opened(adapters, rejected, find) as found:
-        hides = concealment(adapters, found.contract, rejected.terms.contract_key)
-        _write(found, out)
-        many, unit = len(found.broken.reasons), found.broken.unit
-        return Written(many, unit, found.others, is_secret=hides.every or bool(hides.columns))
+    with _opened(adapters, rejected, find) as opened:
+        hides = concealment(adapters, opened.contract, rejected.terms.contract_key)
+        _write(opened, out)
+        many, unit = len(opened.broken.reasons), opened.broken.unit
+        return Written(many, unit, opened.others, is_secret=hides.every or bool(hides.columns))
 
 
 def _write(rejected: _Rejected, out: Path) -> None:
@@ -112,18 +112,18 @@ def mend(
     With `drop_missing` broken rows that it leaves out are removed; else they stay as they are.
     Raises LakegateError as `write_broken`, and UNREADABLE_FILE, BAD_CORRECTION or NOTHING_MENDED.
     """
-    with _opened(adapters, rejected, find) as found:
-        texts = _corrected(found, file, rejected.name)
-        missing = found.broken.reasons.keys() - texts.keys()
+    with _opened(adapters, rejected, find) as opened:
+        texts = _corrected(opened, file, rejected.name)
+        missing = opened.broken.reasons.keys() - texts.keys()
         removed = missing if drop_missing else set()
-        if not removed and not _changes(found, texts):
+        if not removed and not _changes(opened, texts):
             message = f"{file} changes no row of {rejected.name}\n{_NOTHING}"
             raise LakegateError("NOTHING_MENDED", message)
-        made = found.copy.with_name("mended")
-        _join(found, texts, removed, made)
+        made = opened.copy.with_name("mended")
+        _join(opened, texts, removed, made)
         landed = land(adapters, rejected, made, Mends(rejected.id, file.name, by.strip()))
         left = len(missing) - len(removed)
-        return Mended(landed, len(texts), len(removed), left, found.broken.unit, found.others)
+        return Mended(landed, len(texts), len(removed), left, opened.broken.unit, opened.others)
 
 
 def _corrected(rejected: _Rejected, file: Path, name: str) -> dict[int, str]:
@@ -205,8 +205,8 @@ def _require_text(contract: Contract) -> None:
 
 
 def _not_by_rows(others: Collection[str]) -> LakegateError:
-    found = f": {'; '.join(others)}" if others else ""
-    return LakegateError("NOT_BY_ROWS", f"no row can be mended alone{found}\n{_ELSE}")
+    details = f": {'; '.join(others)}" if others else ""
+    return LakegateError("NOT_BY_ROWS", f"no row can be mended alone{details}\n{_ELSE}")
 
 
 def _download(adapters: Adapters, rejected: Ingestion, copy: Path) -> None:

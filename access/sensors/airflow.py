@@ -47,21 +47,21 @@ class IngestionSensor(BaseSensorOperator):
         """Return if the file is published, and then its ingestion."""
         adapters = self._adapters(self.stage)
         bucket = adapters.settings.landing_bucket
-        found = (
+        ingestion = (
             landed(adapters.ledger, bucket, self.key)
             if self.key
             else known(adapters.ledger, self.ingestion)
         )
         try:
-            done = is_published(found, patient=self.wait_for_decision)
+            done = is_published(ingestion, patient=self.wait_for_decision)
         except NotPublished as ended:
             raise AirflowFailException(ended.message) from ended
-        if not (done and found):
+        if not (done and ingestion):
             return PokeReturnValue(is_done=False)
         told = {
-            "ingestion": found.id,
-            "tables": list(found.tables),
-            "rows": found.audit.rows,
-            "commit": found.merge_hash,
+            "ingestion": ingestion.id,
+            "tables": list(ingestion.tables),
+            "rows": ingestion.audit.rows,
+            "commit": ingestion.merge_hash,
         }
         return PokeReturnValue(is_done=True, xcom_value=told)

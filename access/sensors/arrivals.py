@@ -43,10 +43,10 @@ def landed(ledger: Ledger, bucket: str, key: str) -> Ingestion | None:
     """
     if key.startswith(_S3):
         bucket, _, key = key.removeprefix(_S3).partition("/")
-    found = None
+    newest = None
     for each in ledger.versions(LandedObject(bucket, key, "", "", 0)):
-        found = each if found is None or is_newer(each, found) else found
-    return found
+        newest = each if newest is None or is_newer(each, newest) else newest
+    return newest
 
 
 def known(ledger: Ledger, ingestion: str) -> Ingestion | None:

@@ -33,8 +33,8 @@ class TableCommit:
 def commits(adapters: Adapters, table: str, limit: int) -> list[TableCommit]:
     """Return main's last commits that changed a table. Raises LakegateError NO_COMMITS."""
     history = adapters.catalog.history()
-    found = islice((commit for commit, names in history if table in names), limit)
-    if listed := [TableCommit.of(commit, table) for commit in found]:
+    latest = islice((commit for commit, names in history if table in names), limit)
+    if listed := [TableCommit.of(commit, table) for commit in latest]:
         return listed
     message = f"main has no commit of {table}\nList the tables with `lakegate tables`."
     raise LakegateError("NO_COMMITS", message)

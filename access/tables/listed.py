@@ -34,11 +34,11 @@ def listed(adapters: Adapters, main: "Reader") -> list[ListedTable]:
     """Return the tables by name, with their sizes on main from its metadata."""
     on_main = {name: main.state(name) for name in main.names()}
     contracts = {each.contract.table: each.contract for each in adapters.lake.contracts(None)}
-    note, found = adapters.ledger.upkeep(), []
+    note, tables = adapters.ledger.upkeep(), []
     for name in sorted(on_main.keys() | contracts.keys()):
         state, contract, upkeep = on_main.get(name), contracts.get(name), note.tables.get(name)
         sizes = (state.rows, state.files, state.size) if state else (None, None, None)
         terms = (contract.version, contract.landing_prefix, contract.owner) if contract else ()
         at = note.at if upkeep else ""
-        found.append(replace(ListedTable(name, *sizes, *terms), upkeep=upkeep, upkeep_at=at))
-    return found
+        tables.append(replace(ListedTable(name, *sizes, *terms), upkeep=upkeep, upkeep_at=at))
+    return tables

@@ -158,9 +158,9 @@ class Reader:
         with self._translated(), duckdb.connect() as connection:
             wanted: Any = (EqualTo, "table_name", table), (GreaterThanOrEqual, "run_ts", since)
             both = And(*(kind(name, value) for kind, name, value in wanted))
-            found = self._load(RESULTS.name).scan(both)
+            scan = self._load(RESULTS.name).scan(both)
             connection.execute("SET TimeZone = 'UTC'").fetchall()
-            connection.register("results", _Scan(found))
+            connection.register("results", _Scan(scan))
             yield connection
 
     def quarantined(self, run: str, check: str, limit: int) -> list[str]:
@@ -173,8 +173,8 @@ class Reader:
             return []
         with self._translated():
             is_of: Any = EqualTo
-            found = self._load(QUARANTINE.name).scan(is_of("run_id", run))
-            batches = found.to_arrow_batch_reader()
+            scan = self._load(QUARANTINE.name).scan(is_of("run_id", run))
+            batches = scan.to_arrow_batch_reader()
             rows = (row for batch in batches for row in batch.to_pylist())
             return [row["row"] for row in islice((r for r in rows if check in r["reasons"]), limit)]
 

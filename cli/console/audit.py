@@ -72,9 +72,9 @@ def _found(check: Mapping[str, Any]) -> str:
     return f"{check['found']}: {check['message']}" if unasked else str(check["found"])
 
 
-def rows(found: Sequence[Mapping[str, Any]], right: Iterable[str] = ()) -> Table:
+def rows(records: Sequence[Mapping[str, Any]], right: Iterable[str] = ()) -> Table:
     """Return a table of rows, at least one; `right` names the columns of numbers."""
-    made = table(*found[0], right=right)
-    for row in found:
+    made = table(*records[0], right=right)
+    for row in records:
         made.add_row(*(cell(value) for value in row.values()))
     return made

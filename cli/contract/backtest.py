@@ -48,15 +48,15 @@ def audit_landed(
     as_json: bool,
 ) -> int:
     """Print what landed files would become by a contract from a file; return the exit code."""
-    (found,) = backtests(adapters, [contract], since, limit)
+    (backtest,) = backtests(adapters, [contract], since, limit)
     if as_json:
-        typer.echo(json_output.text(_document(found)))
+        typer.echo(json_output.text(_document(backtest)))
     elif as_format is not Format.TEXT:
-        results = list(_results(found, contract, str(file)))
+        results = list(_results(backtest, contract, str(file)))
         typer.echo(ci_output.text(results, as_format))
     else:
-        show(found)
-    return exit_code([found])
+        show(backtest)
+    return exit_code([backtest])
 
 
 def backtests(
@@ -76,11 +76,11 @@ def backtests(
             status.update(f"judging {one_line(key)}")
 
         requests = [Request(contract, since, limit) for contract in contracts]
-        found = [backtest(adapters, request, judge, tell) for request in requests]
-    for table in (each.table for each in found if each.more):
+        trials = [backtest(adapters, request, judge, tell) for request in requests]
+    for table in (each.table for each in trials if each.more):
         words = f"Only the newest {limit:,} ingestions of {table}; --limit 0 judges all"
         terminal.err().print(words, style="dim")
-    return found
+    return trials
 
 
 def show(backtest: "Backtest") -> None:
@@ -89,11 +89,11 @@ def show(backtest: "Backtest") -> None:
         terminal.out().print(part, soft_wrap=isinstance(part, str))
 
 
-def exit_code(found: "Sequence[Backtest]") -> int:
+def exit_code(trials: "Sequence[Backtest]") -> int:
     """Return 3 if a file that passed would fail, else 4 if one could not be judged, else 0."""
-    if any(file.would_fail for each in found for file in each.files):
+    if any(file.would_fail for each in trials for file in each.files):
         return _WOULD_FAIL
-    return _UNJUDGED if any(each.unjudged for each in found) else 0
+    return _UNJUDGED if any(each.unjudged for each in trials) else 0
 
 
 def _document(backtest: "Backtest") -> dict[str, Any]:

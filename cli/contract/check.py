@@ -37,31 +37,31 @@ def check(
     """
     ci_output.refuse_both(as_format, as_json=as_json)
     limits = Limits.of(os.environ)
-    found = checked_files(paths, limits)
-    clashing = clash(found)
+    contracts = checked_files(paths, limits)
+    clashing = clash(contracts)
     if as_json or as_format is not Format.TEXT:
-        results = ci_output.contract_results(found, clashing)
-        document = json_output.text(_document(found, clashing))
+        results = ci_output.contract_results(contracts, clashing)
+        document = json_output.text(_document(contracts, clashing))
         typer.echo(document if as_json else ci_output.text(results, as_format))
-        raise typer.Exit(1 if clashing or any(each.refusal for each in found) else 0)
-    for each in found:
+        raise typer.Exit(1 if clashing or any(each.refusal for each in contracts) else 0)
+    for each in contracts:
         if each.contract:
             many = len(each.contract.checks)
             terminal.out().print(f"{each.file}: {each.contract.table}, {many} checks")
     for hint in dict.fromkeys(
-        f"{each.file}: hint: {hint}" for each in found for hint in each.hints
+        f"{each.file}: hint: {hint}" for each in contracts for hint in each.hints
     ):
         terminal.out().print(hint, soft_wrap=True)  # one of the whole contract is one of each table
-    raise_refusals(found)
+    raise_refusals(contracts)
     if clashing:
         raise clashing
 
 
 def refuse_invalid(paths: Iterable[Path], limits: Limits) -> None:
     """Raise LakegateError with every problem in every contract, or why they clash."""
-    found = checked_files(paths, limits)
-    raise_refusals(found)
-    if clashing := clash(found):
+    contracts = checked_files(paths, limits)
+    raise_refusals(contracts)
+    if clashing := clash(contracts):
         raise clashing
 
 
@@ -84,17 +84,17 @@ def contract_files(paths: Iterable[Path]) -> list[Path]:
     return list(dict.fromkeys(files))
 
 
-def raise_refusals(found: Iterable[Checked]) -> None:
+def raise_refusals(contracts: Iterable[Checked]) -> None:
     """Raise LakegateError with all reasons why contracts are refused."""
-    refusals = [each.refusal for each in found if each.refusal]
+    refusals = [each.refusal for each in contracts if each.refusal]
     if refusals:
         # a problem of the whole contract is one of each table
         raise LakegateError("CONTRACT_INVALID", "\n".join(dict.fromkeys(refusals)))
 
 
-def _document(found: Iterable[Checked], clashing: LakegateError | None) -> dict[str, Any]:
+def _document(contracts: Iterable[Checked], clashing: LakegateError | None) -> dict[str, Any]:
     return {
-        "contracts": [_one(each) for each in found],
+        "contracts": [_one(each) for each in contracts],
         "clash": clashing.message if clashing else None,
     }
 

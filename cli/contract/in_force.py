@@ -23,17 +23,17 @@ _DEFAULT = [Path("contracts")]
 
 def list_contracts(context: typer.Context, as_json: AsJson = False) -> None:
     """List the contracts in force: table, version, landing prefix, format, checks, owner."""
-    found = in_force(find(context.obj).adapters().lake)
+    contracts = in_force(find(context.obj).adapters().lake)
     if as_json:
-        typer.echo(json_output.text([_listed(each) for each in found]))
+        typer.echo(json_output.text([_listed(each) for each in contracts]))
         return
-    if not found:
+    if not contracts:
         terminal.err().print("No contract is in force: `lakegate contract push` puts them in force")
         return
     made = terminal.table(
         "table", "version", "files under", "format", "checks", "owner", right=["checks"]
     )
-    for each in found:
+    for each in contracts:
         one = {**_listed(each), "checks": f"{len(each.contract.checks):,}"}
         columns = ("table", "version", "prefix", "format", "checks", "owner")
         made.add_row(*(one_line(str(one[name])) or "-" for name in columns))
@@ -88,10 +88,10 @@ def push_contracts(
     for each in new:
         tell(f"contract {each.valid().table} would be put in force, from {each.file}")
     contracts = [each.valid() for each in new]
-    found = backtests(adapters, contracts, since, limit) if since else []
-    for tried in found:
+    trials = backtests(adapters, contracts, since, limit) if since else []
+    for tried in trials:
         show(tried)
-    raise typer.Exit(exit_code(found))
+    raise typer.Exit(exit_code(trials))
 
 
 def withdraw_contract(
@@ -130,16 +130,16 @@ def push(lake: Lake, paths: Iterable[Path], tell: Callable[[str], None]) -> None
 
 def pending(lake: Lake, paths: Iterable[Path], tell: Callable[[str], None]) -> list[Checked]:
     """Return the contracts that are not in force; tell of those that are. Raises LakegateError."""
-    found = checked_files(paths, lake.limits)
-    raise_refusals(found)
-    given = named(found)
+    contracts = checked_files(paths, lake.limits)
+    raise_refusals(contracts)
+    given = named(contracts)
     # without an invalid one: this push may be what replaces it
     pushed = {stored.contract.table: stored.contract for stored in in_force(lake)}
     tables = {contract.table for contract in given.values()}
     others = {f"the pushed {t}": c for t, c in pushed.items() if t not in tables}
     refuse_clashes({**others, **given})
     digests = {table: contract.sha256 for table, contract in pushed.items()}
-    known = [each for each in found if digests.get(each.valid().table) == each.valid().sha256]
+    known = [each for each in contracts if digests.get(each.valid().table) == each.valid().sha256]
     for each in known:
         tell(f"contract {each.valid().table} is in force already")
-    return [each for each in found if each not in known]
+    return [each for each in contracts if each not in known]

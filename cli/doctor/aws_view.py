@@ -94,7 +94,7 @@ class AwsView:
         client = self._clients["cloudformation"]
         with _translated(f"the stack {name}"):
             try:
-                found = client.describe_stacks(StackName=name)["Stacks"][0]
+                stack = client.describe_stacks(StackName=name)["Stacks"][0]
             except ClientError as error:
                 if "does not exist" in str(error):
                     return StackView(name, "")
@@ -106,8 +106,8 @@ class AwsView:
                 for each in page["StackResourceSummaries"]
                 if "PhysicalResourceId" in each
             }
-        given = {p["ParameterKey"]: p["ParameterValue"] for p in found.get("Parameters", [])}
-        return StackView(name, found["StackStatus"], given, resources)
+        given = {p["ParameterKey"]: p["ParameterValue"] for p in stack.get("Parameters", [])}
+        return StackView(name, stack["StackStatus"], given, resources)
 
     def deviations(self, stack: str) -> list[Deviation]:
         """Return how resources differ from the stack's template. Raises NotVisible.
@@ -149,8 +149,8 @@ class AwsView:
         """Return active alarms with a name prefix, with descriptions. Raises NotVisible."""
         with _translated("the alarms"):
             pages = self._clients["cloudwatch"].get_paginator("describe_alarms")
-            found = pages.paginate(AlarmNamePrefix=prefix, StateValue="ALARM")
-            alarms = [each for page in found for each in page["MetricAlarms"]]
+            listing = pages.paginate(AlarmNamePrefix=prefix, StateValue="ALARM")
+            alarms = [each for page in listing for each in page["MetricAlarms"]]
         ringing = (each for each in alarms if each["StateValue"] == "ALARM")
         return {each["AlarmName"]: each.get("AlarmDescription", "") for each in ringing}
 
@@ -222,8 +222,8 @@ def _deviations(client: Any, stack: str) -> Iterator[Deviation]:
                 each["StackResourceDriftStatus"],
                 each.get("DriftStatusReason", ""),
                 tuple(
-                    (found["PropertyPath"], found["ExpectedValue"], found["ActualValue"])
-                    for found in each.get("PropertyDifferences", [])
+                    (entry["PropertyPath"], entry["ExpectedValue"], entry["ActualValue"])
+                    for entry in each.get("PropertyDifferences", [])
                 ),
             )
         if not page.get("NextToken"):

@@ -46,30 +46,30 @@ _MARKS = {
 def doctor(context: typer.Context, as_json: AsJson = False) -> None:
     """Check a deployment from inside and outside its network; exits 1 on problems."""
     continue_in_project(context.obj)
-    found = find(context.obj)
-    account, region = found.settings.emr_role_arn.split(":")[4], boto3.Session().region_name
-    inputs = _inputs(found, Stage(os.environ["LAKEGATE_STAGE"], account, region))
+    deployment = find(context.obj)
+    account, region = deployment.settings.emr_role_arn.split(":")[4], boto3.Session().region_name
+    inputs = _inputs(deployment, Stage(os.environ["LAKEGATE_STAGE"], account, region))
     stack = inputs.stage.stack
     inside = [_inside("checkup", f"{stack}-checkup"), _inside(_PUBLISHER, f"{stack}-sweep")]
     report(carry_out([*inside, *checks(inputs)]), as_json=as_json)
 
 
-def report(found: Sequence[Finding], *, as_json: bool) -> None:
+def report(outcomes: Sequence[Finding], *, as_json: bool) -> None:
     """Print the findings; exit with 1 if one is a failure."""
     if as_json:
-        typer.echo(json_output.text({"findings": [asdict(finding) for finding in found]}))
+        typer.echo(json_output.text({"findings": [asdict(finding) for finding in outcomes]}))
     else:
-        many = Counter(finding.status for finding in found)
+        many = Counter(finding.status for finding in outcomes)
         summary = ", ".join(f"{many[status]} {status}" for status in Status if many[status])
-        terminal.out().print(findings(found), summary)
-    if any(finding.status is Status.FAIL for finding in found):
+        terminal.out().print(findings(outcomes), summary)
+    if any(finding.status is Status.FAIL for finding in outcomes):
         raise typer.Exit(1)
 
 
-def findings(found: Iterable[Finding]) -> Table:
+def findings(outcomes: Iterable[Finding]) -> Table:
     """Return a table of findings with their marks; a problem is followed by its fix."""
     made = terminal.table("", "check", "found")
-    for each in found:
+    for each in outcomes:
         mark, colour, words = _MARKS[each.status]
         message = Text(each.message, words)
         if each.fix:
@@ -133,5 +133,5 @@ def _inside(name: str, function: str) -> Check:
 
 def _contracts(directories: Iterable[Path], limits: Limits) -> dict[str, str]:
     """Return the hashes of this checkout's valid contracts, by table."""
-    found = (each.contract for each in checked_files(directories, limits))
-    return {contract.table: contract.sha256 for contract in found if contract}
+    contracts = (each.contract for each in checked_files(directories, limits))
+    return {contract.table: contract.sha256 for contract in contracts if contract}

@@ -139,13 +139,13 @@ def check_contracts(here: Mapping[str, str], in_force: Mapping[str, str]) -> lis
     """Check that the contracts in force are those of this checkout."""
     fix = "run `lakegate contract push` to put this checkout's contracts in force"
     other = sorted(table for table in here.keys() & in_force if here[table] != in_force[table])
-    found = {
+    cases = {
         "in force in another version": other,
         "not in force": sorted(here.keys() - in_force),
         "in force, but not in this checkout": sorted(in_force.keys() - here),
     }
     return [
-        warn(f"{', '.join(tables)}: {what}", fix) for what, tables in found.items() if tables
+        warn(f"{', '.join(tables)}: {what}", fix) for what, tables in cases.items() if tables
     ] or [ok(f"{len(here)} in force, as in this checkout")]
 
 

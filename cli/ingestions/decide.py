@@ -121,10 +121,12 @@ def discard(
     Keeps the original files: `lakegate replay` can read them again. Each is decided alone: exits 1
     if one could not be, or if something could not be deleted.
     """
-    found = find(context.obj)
-    subjects = _subjects(found.adapters(), identities, cause)
+    deployment = find(context.obj)
+    subjects = _subjects(deployment.adapters(), identities, cause)
     agree("Delete branch and data files of", subjects, yes=yes)
-    code, _ = report_each(subjects, lambda each: found.discard(each.ingestion, by), report_discard)
+    code, _ = report_each(
+        subjects, lambda each: deployment.discard(each.ingestion, by), report_discard
+    )
     raise typer.Exit(code)
 
 
@@ -132,11 +134,11 @@ def _subjects(
     adapters: Adapters, identities: Sequence[str] | None, cause: str, despite: str = ""
 ) -> list[Subject]:
     """Return what to decide about. Raises LakegateError, also for `despite` with several."""
-    found = decisions.chosen(adapters, identities or (), cause)
-    if despite and len(found) > 1:
+    chosen = decisions.chosen(adapters, identities or (), cause)
+    if despite and len(chosen) > 1:
         message = "--despite is for one file\nDecide about each such file by a command of its own."
         raise LakegateError("ONE_DESPITE", message)
-    return [decisions.subject(adapters, each, despite) for each in found]
+    return [decisions.subject(adapters, each, despite) for each in chosen]
 
 
 def agree(what: str, subjects: Sequence[Subject], *, yes: bool) -> None:

@@ -50,29 +50,29 @@ def inspect(
 
     ingestion = identified(adapters.ledger, identity)
     question, rows = Question(check, limit, show_rows), partial(evidence_of, deployment.reader)
-    found = inspection(adapters, ingestion, question, rows, quarantined)
+    answer = inspection(adapters, ingestion, question, rows, quarantined)
     if as_json:
-        typer.echo(json_output.text(document(found)))
-    elif found.findings:
-        terminal.out().print(page(found))
+        typer.echo(json_output.text(document(answer)))
+    elif answer.findings:
+        terminal.out().print(page(answer))
     else:
         terminal.err().print(f"{ingestion.id} is {ingestion.state}: no check failed")
 
 
-def document(found: Inspection) -> dict[str, Any]:
+def document(answer: Inspection) -> dict[str, Any]:
     """Return an inspection for `--json`; `count` is null unless a check is about single rows."""
     return {
-        "id": found.ingestion.id,
-        "state": found.ingestion.state.value,
-        "file": found.ingestion.landed.uri,
-        "change": asdict(found.ingestion.change) if found.ingestion.change else None,
-        "table": found.report.table,
-        "branch": found.report.branch,
-        "audited_hash": found.report.audited_hash,
-        "reason": asdict(found.report.reason) if found.report.reason else None,
-        "rows": found.report.rows_written,
-        "data_files": list(found.files),
-        "checks": [_check(finding) for finding in found.findings],
+        "id": answer.ingestion.id,
+        "state": answer.ingestion.state.value,
+        "file": answer.ingestion.landed.uri,
+        "change": asdict(answer.ingestion.change) if answer.ingestion.change else None,
+        "table": answer.report.table,
+        "branch": answer.report.branch,
+        "audited_hash": answer.report.audited_hash,
+        "reason": asdict(answer.report.reason) if answer.report.reason else None,
+        "rows": answer.report.rows_written,
+        "data_files": list(answer.files),
+        "checks": [_check(finding) for finding in answer.findings],
     }
 
 
@@ -93,29 +93,29 @@ def _check(finding: Finding) -> dict[str, Any]:
     }
 
 
-def page(found: Inspection) -> Group:
+def page(answer: Inspection) -> Group:
     """Render an inspection: a table of rows per check."""
     head = terminal.facts(
         [
-            ("ingestion", found.ingestion.id),
-            ("state", terminal.state(found.ingestion)),
-            ("reason", _reason(found)),
-            *source(found.ingestion),
-            ("table", found.report.table),
-            ("branch", found.report.branch),
-            ("rows", rows_of(found.ingestion)),
-            *([] if found.ingestion.change else [("data file", file) for file in found.files]),
+            ("ingestion", answer.ingestion.id),
+            ("state", terminal.state(answer.ingestion)),
+            ("reason", _reason(answer)),
+            *source(answer.ingestion),
+            ("table", answer.report.table),
+            ("branch", answer.report.branch),
+            ("rows", rows_of(answer.ingestion)),
+            *([] if answer.ingestion.change else [("data file", file) for file in answer.files]),
         ]
     )
-    one_file = len(found.files) == 1
-    untold = [each for each in found.findings if not each.result.is_told]
+    one_file = len(answer.files) == 1
+    untold = [each for each in answer.findings if not each.result.is_told]
     return Group(head, *[part for f in untold for part in _parts(f, one_file=one_file)])
 
 
-def _reason(found: Inspection) -> str:
+def _reason(answer: Inspection) -> str:
     """Return the reason where it tells what the checks would repeat."""
-    reason = found.report.reason
-    tells = reason and any(each.result.is_told for each in found.findings)
+    reason = answer.report.reason
+    tells = reason and any(each.result.is_told for each in answer.findings)
     return f"{reason.message} ({reason.code}); {UNWRITTEN}" if reason and tells else ""
 
 

@@ -41,20 +41,20 @@ def runs(
     """List ingestions, newest first; with --waiting those that need a decision, oldest first."""
     adapters = find(context.obj).adapters()
     wanted = Wanted(table, state, since or "", limit)
-    found = find_ingestions(adapters, wanted, is_waiting=is_waiting)
+    listing = find_ingestions(adapters, wanted, is_waiting=is_waiting)
     if as_json:
         typer.echo(
-            json_output.text([json_output.ingestion_json(each) for each in found.ingestions])
+            json_output.text([json_output.ingestion_json(each) for each in listing.ingestions])
         )
-    elif found.ingestions:
+    elif listing.ingestions:
         now = adapters.now()
         terminal.out().print(
-            undecided(found.ingestions, now) if is_waiting else listed(found.ingestions)
+            undecided(listing.ingestions, now) if is_waiting else listed(listing.ingestions)
         )
     else:
         nothing = "Nothing waits for a decision" if is_waiting else "No matching ingestions"
         terminal.err().print(nothing)
-    if found.more:
+    if listing.more:
         terminal.err().print(f"Only {limit:,} of them; --limit 0 lists all", style="dim")
 
 

@@ -84,9 +84,9 @@ def lines(realigned: "Realigned", *, dry_run: bool) -> Iterator[str]:
         yield "Ledger and main agree: there is nothing to do."
         return
     yield "Nothing was changed; these would be:" if dry_run else "These are:"
-    found = _by_kind(done)
-    for kind in (kind for kind in Kind if kind in found):
-        yield f"{len(found[kind]):>9,} {_TEXTS[kind]}"
+    by_kind = _by_kind(done)
+    for kind in (kind for kind in Kind if kind in by_kind):
+        yield f"{len(by_kind[kind]):>9,} {_TEXTS[kind]}"
     if compactions:
         yield f"{len(compactions):>9,} branches of compactions that had ended, deleted again"
     for each in done:
@@ -122,10 +122,10 @@ def _tables(done: "Sequence[Done]") -> Iterator[tuple[str, str]]:
 
 
 def _by_kind(done: "Sequence[Done]") -> Mapping[Kind, list[Ingestion]]:
-    found: defaultdict[Kind, list[Ingestion]] = defaultdict(list)
+    by_kind: defaultdict[Kind, list[Ingestion]] = defaultdict(list)
     for now, kind in _pairs(done):
-        found[kind].append(now)
-    return found
+        by_kind[kind].append(now)
+    return by_kind
 
 
 def _pairs(done: "Sequence[Done]") -> Iterator[tuple[Ingestion, Kind]]:

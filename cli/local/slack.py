@@ -37,11 +37,11 @@ def list_command(
 ) -> None:
     """List the messages in the local Slack's channels, newest first, with their replies."""
     every = messages(_local(context.obj))
-    found = newest(every, channel)[:limit]
+    chosen = newest(every, channel)[:limit]
     if as_json:
-        typer.echo(json_output.text([dict(message) for message in found]))
-    elif found:
-        terminal.out().print(listed(found, every))
+        typer.echo(json_output.text([dict(message) for message in chosen]))
+    elif chosen:
+        terminal.out().print(listed(chosen, every))
     else:
         terminal.err().print("No messages")
 
@@ -52,11 +52,11 @@ def newest(every: Sequence[Mapping[str, Any]], channel: str) -> list[Mapping[str
     return firsts[::-1]
 
 
-def listed(found: Iterable[Mapping[str, Any]], every: Sequence[Mapping[str, Any]]) -> Table:
+def listed(chosen: Iterable[Mapping[str, Any]], every: Sequence[Mapping[str, Any]]) -> Table:
     """Return messages, one per line, with the number of replies among `every` message."""
     replies = Counter(message.get("thread_ts") for message in every)
     made = terminal.table("time", "channel", "message", "replies", right=["replies"])
-    for message in found:
+    for message in chosen:
         at = f"{datetime.fromtimestamp(float(message['ts'])).astimezone():%Y-%m-%d %H:%M:%S}"
         many = replies[message["ts"]]
         text = html.unescape(message["text"])
@@ -78,11 +78,11 @@ def panels(every: list[Mapping[str, Any]], ingestion: str) -> list[Panel]:
 
     Raises LakegateError NO_MESSAGE.
     """
-    found = about(every, ingestion)
-    if not found:
+    chosen = about(every, ingestion)
+    if not chosen:
         message = f"no Slack message is about ingestion {ingestion}\nA good file causes none."
         raise LakegateError("NO_MESSAGE", message)
-    return [panel(with_replies(message, every)) for message in found]
+    return [panel(with_replies(message, every)) for message in chosen]
 
 
 def _local(stage: str) -> str:

@@ -29,12 +29,12 @@ def message_about(address: str, ingestion: str) -> Mapping[str, Any]:
     LakegateError NO_MESSAGE if none arrives.
     """
     deadline = time.monotonic() + _PATIENCE
-    while not (found := about(every := messages(address), ingestion)):
+    while not (chosen := about(every := messages(address), ingestion)):
         if time.monotonic() > deadline:
             message = f"no Slack message about ingestion {ingestion} arrived"
             raise LakegateError("NO_MESSAGE", message)
         time.sleep(_PAUSE)
-    return with_replies(found[-1], every)
+    return with_replies(chosen[-1], every)
 
 
 def with_replies(
@@ -73,12 +73,12 @@ def _block(block: Mapping[str, Any]) -> Text:
 
 def _marked(words: str) -> Text:
     made, end = Text(), 0
-    for found in MARKS.finditer(words):
-        made.append(html.unescape(words[end : found.start()]))
-        kind = str(found.lastgroup)
-        style = _STYLES.get(found[0]) or _STYLES.get(kind, "")
-        made.append(SIGNS.get(found[0]) or html.unescape(found[kind]), style)
-        end = found.end()
+    for match in MARKS.finditer(words):
+        made.append(html.unescape(words[end : match.start()]))
+        kind = str(match.lastgroup)
+        style = _STYLES.get(match[0]) or _STYLES.get(kind, "")
+        made.append(SIGNS.get(match[0]) or html.unescape(match[kind]), style)
+        end = match.end()
     return made.append(html.unescape(words[end:]) + "\n")
 
 

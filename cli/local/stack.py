@@ -21,15 +21,15 @@ def up() -> None:
     An installed package downloads what the stack needs on first use.
     """
     set_up()
-    found = start(terminal.progress_printer())
+    stack = start(terminal.progress_printer())
     terminal.out().print(
         terminal.facts(
             [
-                ("S3 and AWS", found.s3),
-                ("Nessie", found.nessie),
-                ("Iceberg REST", f"{found.iceberg}/main"),
-                ("landing bucket", found.landing_bucket),
-                ("lake bucket", found.lake_bucket),
+                ("S3 and AWS", stack.s3),
+                ("Nessie", stack.nessie),
+                ("Iceberg REST", f"{stack.iceberg}/main"),
+                ("landing bucket", stack.landing_bucket),
+                ("lake bucket", stack.lake_bucket),
                 ("state and logs", home()),
             ]
         )

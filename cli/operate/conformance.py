@@ -17,10 +17,10 @@ def require_conformance(client: Any, stack: str) -> int:
     `client` is boto3's `lambda` client. Raises LakegateError NESSIE_DEVIATES with the first that is
     otherwise, and CHECKUP_FAILED if the functions of the stack do not answer.
     """
-    found = list(_findings(client, stack))
-    if wrong := [each for each in found if each["status"] == Status.FAIL]:
+    findings = list(_findings(client, stack))
+    if wrong := [each for each in findings if each["status"] == Status.FAIL]:
         raise LakegateError("NESSIE_DEVIATES", _message(wrong))
-    return len(found)
+    return len(findings)
 
 
 def _findings(client: Any, stack: str) -> Iterator[dict[str, str]]:

@@ -192,8 +192,8 @@ def _show(site: Site, stack: StackSpec, *, plan: bool) -> None:
     planned = stack_plan.plan(site, stack) if plan else None
     if planned:
         site.stacks.discard(planned)
-    found: Iterable[Change] = planned.changes if planned else [] if plan else stack.additions
-    listed = list(found)
+    changes: Iterable[Change] = planned.changes if planned else [] if plan else stack.additions
+    listed = list(changes)
     terminal.out().print(f"{stack.stack}: {len(listed) or 'no'} changes", style="bold")
     if listed:
         terminal.out().print(changes_table(listed))

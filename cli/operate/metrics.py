@@ -21,13 +21,13 @@ def metrics(context: typer.Context) -> None:
     """Print files, rows, decisions that wait and late tables for Prometheus."""
     deployment = find(context.obj)
     adapters = deployment.adapters()
-    found = measures(adapters.ledger, adapters.now())
-    terminal.raw(text(found, deployment.settings.stage))
+    figures = measures(adapters.ledger, adapters.now())
+    terminal.raw(text(figures, deployment.settings.stage))
 
 
-def text(found: Iterable[Measure], stage: str) -> str:
+def text(figures: Iterable[Measure], stage: str) -> str:
     """Return measures as Prometheus's text, each with the deployment's stage."""
-    return "".join(f"{line}\n" for measure in found for line in _lines(measure, stage))
+    return "".join(f"{line}\n" for measure in figures for line in _lines(measure, stage))
 
 
 def _lines(measure: Measure, stage: str) -> Iterator[str]:
@@ -40,4 +40,4 @@ def _lines(measure: Measure, stage: str) -> Iterator[str]:
 
 
 def _escaped(value: str) -> str:
-    return re.sub(r'[\\"\n]', lambda found: _ESCAPED[found[0]], value)
+    return re.sub(r'[\\"\n]', lambda match: _ESCAPED[match[0]], value)

@@ -82,20 +82,20 @@ def measure(adapters: Adapters, master: str, seconds: float, tell: Tell) -> Prob
     run = adapters.jobs.start(spec)
     tell(f"probe: job run {run} measures its runtime (Spark master: {master})")
     deadline = time.monotonic() + seconds
-    while not (found := adapters.jobs.get(run)).has_ended:
+    while not (job_run := adapters.jobs.get(run)).has_ended:
         if time.monotonic() > deadline:
-            raise LakegateError("TIMED_OUT", f"the job run {run} is still {found.state}")
+            raise LakegateError("TIMED_OUT", f"the job run {run} is still {job_run.state}")
         time.sleep(_PAUSE)
     described = adapters.jobs.describe(run)
-    return Probe(master, _findings(spec, found.details), described)
+    return Probe(master, _findings(spec, job_run.details), described)
 
 
-def require_sound(found: Probe, versions: Mapping[str, str]) -> None:
+def require_sound(measured: Probe, versions: Mapping[str, str]) -> None:
     """Raise LakegateError PROBE_FAILED with all problems that would make every job fail.
 
     `versions` are those of the libraries that the job takes along, and of their Python.
     """
-    if wrong := list(problems(found.findings, versions)):
+    if wrong := list(problems(measured.findings, versions)):
         message = "jobs cannot work on this runtime:\n    " + "\n    ".join(wrong)
         raise LakegateError("PROBE_FAILED", message)
 

@@ -69,15 +69,15 @@ def health_table(parts: Mapping[str, str]) -> Table:
     return terminal.facts(states.items())
 
 
-def shared_runs_table(found: Mapping[str, Any]) -> Table:
+def shared_runs_table(shared: Mapping[str, Any]) -> Table:
     """Return how many files wait for a shared run, and the runs that are up."""
-    waiting, up = found["waiting"], found["up"] or ()
+    waiting, up = shared["waiting"], shared["up"] or ()
     lines = [f"{run['state'].lower()}, {run['name']}, {run['id']}" for run in up]
     return terminal.facts(
         [
             ("files that wait for a shared run", f"{waiting:,}" if waiting else ""),
             *(("shared run", line) for line in lines),
-            ("shared runs", found["problem"]),
+            ("shared runs", shared["problem"]),
         ]
     )
 
@@ -133,8 +133,8 @@ def counts(adapters: Adapters) -> dict[str, Any]:
 
 
 def _budget(adapters: Adapters) -> str:
-    budget, found = adapters.settings.daily_budget_usd, spending(adapters)
-    return (found.why_wait(budget) or found.amounts(budget)) if budget else ""
+    budget, spent = adapters.settings.daily_budget_usd, spending(adapters)
+    return (spent.why_wait(budget) or spent.amounts(budget)) if budget else ""
 
 
 def _due(adapters: Adapters, overdue: Mapping[str, str]) -> dict[str, str]:
@@ -165,13 +165,13 @@ def _upkeep(note: UpkeepNote) -> dict[str, Any]:
     }
 
 
-def upkeep_words(found: Mapping[str, Any]) -> str:
+def upkeep_words(upkeep: Mapping[str, Any]) -> str:
     """Describe what the last upkeep found of all tables, or why it deleted nothing."""
-    if found["doubt"]:
-        return f"in doubt: {found['doubt']}"
+    if upkeep["doubt"]:
+        return f"in doubt: {upkeep['doubt']}"
     return (
-        f"{found['at']}: {found['small_files']:,} of {found['files']:,} data files are small, "
-        f"{found['metadata_bytes']:,} bytes of metadata, {found['dead_bytes']:,} dead"
+        f"{upkeep['at']}: {upkeep['small_files']:,} of {upkeep['files']:,} data files are small, "
+        f"{upkeep['metadata_bytes']:,} bytes of metadata, {upkeep['dead_bytes']:,} dead"
     )
 
 

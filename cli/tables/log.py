@@ -24,17 +24,17 @@ def log(
     as_json: AsJson = False,
 ) -> None:
     """Show main's commits of a table, newest first: what was published, by whom, why."""
-    found = commits(find(context.obj).adapters(), table, limit)
+    history = commits(find(context.obj).adapters(), table, limit)
     if as_json:
-        typer.echo(json_output.text([asdict(commit) for commit in found]))
+        typer.echo(json_output.text([asdict(commit) for commit in history]))
     else:
-        terminal.out().print(log_of(found))
+        terminal.out().print(log_of(history))
 
 
-def log_of(found: list[TableCommit]) -> RenderableType:
+def log_of(history: list[TableCommit]) -> RenderableType:
     """Return the commits of a table, one below the other."""
     made = terminal.table("time (UTC)", "commit", "rows", "what", right=["rows"])
-    for commit in found:
+    for commit in history:
         rows = "" if commit.rows is None else f"{commit.rows:+,}"
         # A Z, as `restore --to` and `--since` take a time without a zone as the machine's.
         made.add_row(f"{commit.time[:19]}Z", commit.hash[:_HASH], rows, _what(commit))

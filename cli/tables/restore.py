@@ -77,11 +77,11 @@ def _rows(deployment: Deployment, wanted: Undo) -> "Difference":
     readers = (deployment.reader(f"{MAIN}@{each.hash}") for each in (wanted.to, wanted.last))
     then, now = (reader.opened(wanted.table) for reader in readers)
     with then as old, now as new:
-        found = difference(old, new, hides, _MOST_ROWS)
-    if not found.gained and not found.lost:
+        rows = difference(old, new, hides, _MOST_ROWS)
+    if not rows.gained and not rows.lost:
         message = f"{wanted.table} has the same rows as at commit {wanted.to.hash[:ID_PART]}"
         raise LakegateError("NOTHING_TO_RESTORE", f"{message}\nNothing is to be done.")
-    return found
+    return rows
 
 
 def _hidden(contracts: Sequence[Contract]) -> Callable[[str], bool]:

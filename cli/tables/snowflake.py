@@ -104,11 +104,11 @@ def _metadata(adapters: Adapters, wanted: list[str]) -> dict[str, str]:
     """Return the tables' metadata files on main. Raises LakegateError NO_TABLE."""
     tip = adapters.catalog.tip()
     tables = wanted or [stored.contract.table for stored in adapters.lake.contracts()]
-    found = {table: adapters.catalog.metadata(tip.hash, table) for table in tables}
-    missing = [table for table, file in found.items() if not file]
+    files = {table: adapters.catalog.metadata(tip.hash, table) for table in tables}
+    missing = [table for table, file in files.items() if not file]
     if missing and wanted:
         message = f"main has no table {', '.join(missing)}\nPublish a file of it first."
         raise LakegateError("NO_TABLE", message)
     if missing:
         terminal.err().print(f"left out, not on main yet: {', '.join(missing)}")
-    return {table: file for table, file in found.items() if file}
+    return {table: file for table, file in files.items() if file}

@@ -14,7 +14,7 @@ from cli.console.options import AsJson
 from lakegate.errors import LakegateError
 
 if TYPE_CHECKING:
-    from access.evidence.trace import Found
+    from access.evidence.trace import OriginRows
 
 
 def trace(
@@ -33,15 +33,15 @@ def trace(
 
     Prints no values. Exits 1 if there are no such rows.
     """
-    found = find(context.obj)
+    deployment = find(context.obj)
     if "." in what:
         if not where or row:
             raise typer.BadParameter("of a table, give --where and no --row")
-        documents = _traced_rows(found, what, where)
+        documents = _traced_rows(deployment, what, where)
     else:
         if where:
             raise typer.BadParameter("--where needs a table", param_hint="--where")
-        documents = _traced_file(found, what, row or 0)
+        documents = _traced_file(deployment, what, row or 0)
     if as_json:
         typer.echo(json_output.text(documents))
     else:
@@ -58,11 +58,11 @@ def _traced_rows(deployment: Deployment, table: str, where: str) -> list[dict[st
 
 
 def _traced_file(deployment: Deployment, identity: str, row: int) -> list[dict[str, Any]]:
-    from access.evidence.trace import Found, trace_file
+    from access.evidence.trace import OriginRows, trace_file
 
     ingestion = identified(deployment.adapters().ledger, identity)
     by_table = trace_file(deployment, ingestion, row)
-    gone = [Found("", 0, (), ingestion)]
+    gone = [OriginRows("", 0, (), ingestion)]
     return [
         _document(deployment, table, each)
         for table, rows in by_table.items()
@@ -70,14 +70,14 @@ def _traced_file(deployment: Deployment, identity: str, row: int) -> list[dict[s
     ]
 
 
-def _document(deployment: Deployment, table: str, found: "Found") -> dict[str, Any]:
+def _document(deployment: Deployment, table: str, origin: "OriginRows") -> dict[str, Any]:
     """Return the origin of some rows as JSON."""
-    adapters, one, commit = deployment.adapters(), found.ingestion, found.commit
+    adapters, one, commit = deployment.adapters(), origin.ingestion, origin.commit
     return {
         "table": table,
-        "rows": found.rows,
-        "row_numbers": list(found.numbers),
-        "data_file": found.data_file,
+        "rows": origin.rows,
+        "row_numbers": list(origin.numbers),
+        "data_file": origin.data_file,
         "ingestion": one.id if one else "",
         "state": "; ".join(filter(None, (one.state, undone(adapters, one)))) if one else "",
         "file": one.landed.uri if one and not one.change else "",

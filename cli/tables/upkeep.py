@@ -147,11 +147,11 @@ def _document(
 ) -> dict[str, Any]:
     """Return the result for `--json`."""
     tables = [{"table": n.table, **asdict(n.size), "why_not": n.why_not} for n in needs]
-    found = dead and {
+    counts = dead and {
         "files": len(dead.due),
         "bytes": dead.due_bytes,
         "waiting_files": len(dead.waiting),
         "young_files": len(dead.young),
         "young_bytes": dead.young_bytes,
     }
-    return {"tables": tables, "compactions": [asdict(each) for each in done], "dead": found}
+    return {"tables": tables, "compactions": [asdict(each) for each in done], "dead": counts}

@@ -24,14 +24,14 @@ _SHARE: dict[str, Any] = {
 }
 
 
-def picture(found: Picture, names: tuple[str, str]) -> alt.LayerChart | alt.FacetChart:
+def picture(drawn: Picture, names: tuple[str, str]) -> alt.LayerChart | alt.FacetChart:
     """Return the shares of both sides in the same bins, or of the same values.
 
     `names` are those of the file's side and of main's.
     """
-    words = found.kind is Kind.WORDS
-    labels = list(found.labels) if words else _filled(found)
-    file, main = (dict(zip(found.labels, side, strict=False)) for side in (found.file, found.main))
+    words = drawn.kind is Kind.WORDS
+    labels = list(drawn.labels) if words else _filled(drawn)
+    file, main = (dict(zip(drawn.labels, side, strict=False)) for side in (drawn.file, drawn.main))
     layers = [
         _bars(main, names[1], labels, words=words, breadth=0.9, color=MAIN, opacity=0.4),
         _bars(file, names[0], labels, words=words, breadth=0.4, color=FILE, opacity=1.0),
@@ -65,12 +65,12 @@ def _bars(
     )
 
 
-def _filled(found: Picture) -> list[str]:
+def _filled(drawn: Picture) -> list[str]:
     """Return the bins without empty ones for outside values."""
-    sides = [shares for shares in (found.file, found.main) if shares]
-    last = len(found.labels) - 1
+    sides = [shares for shares in (drawn.file, drawn.main) if shares]
+    last = len(drawn.labels) - 1
     return [
         label
-        for number, label in enumerate(found.labels)
+        for number, label in enumerate(drawn.labels)
         if 0 < number < last or any(shares[number] for shares in sides)
     ]

@@ -48,11 +48,11 @@ def _find(opened: Opened, ingestion: Ingestion, check: CheckResult) -> Finding |
     try:
         with st.spinner("Reading the branch"):
             question, rows = Question(check.id, _MOST_ROWS), partial(evidence_of, opened.reader)
-            found = inspection(opened.adapters, ingestion, question, rows)
+            answer = inspection(opened.adapters, ingestion, question, rows)
     except LakegateError as error:
         show_error(error)
         return None
-    return found.findings[0]
+    return answer.findings[0]
 
 
 def _rows(finding: Finding, marked: Sequence[str]) -> None:

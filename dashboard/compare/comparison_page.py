@@ -117,24 +117,26 @@ def _compare(opened: Opened, ingestion: Ingestion, report: AuditReport) -> None:
     whole = st.session_state.get(f"whole {report.audited_hash}", False)
     try:
         with st.spinner("Reading all rows" if whole else "Looking at the columns"):
-            found = _found(opened, ingestion, report, whole=whole)
+            comparison = _comparison(opened, ingestion, report, whole=whole)
     except LakegateError as error:
         show_error(error)
         return
-    st.text(render.stands_on(found, names))
+    st.text(render.stands_on(comparison, names))
     if not knows_contract(ingestion, report.table):
         st.text(_UNKNOWN_CONTRACT)
-    st.html(_STYLE + (render.colours(names) if found.main else ""))
-    for line in render.legend(found):
+    st.html(_STYLE + (render.colours(names) if comparison.main else ""))
+    for line in render.legend(comparison):
         st.caption(line)
-    if render.is_sampled(found) and st.button("Read all rows", icon=":material/database:"):
+    if render.is_sampled(comparison) and st.button("Read all rows", icon=":material/database:"):
         st.session_state[f"whole {report.audited_hash}"] = True
         st.rerun()
     asked = {name for check in report.failed for name in check.columns}
-    _columns(sorted(found.columns, key=lambda column: column.name not in asked), names)
+    _columns(sorted(comparison.columns, key=lambda column: column.name not in asked), names)
 
 
-def _found(opened: Opened, ingestion: Ingestion, report: AuditReport, *, whole: bool) -> Comparison:
+def _comparison(
+    opened: Opened, ingestion: Ingestion, report: AuditReport, *, whole: bool
+) -> Comparison:
     head = opened.adapters.catalog.head(MAIN)
     state = opened.adapters.catalog.metadata(head, report.table)
     shown = tuple(sorted(shown_columns(opened.adapters, ingestion, report.table)))

@@ -38,12 +38,12 @@ def counted(connection: duckdb.DuckDBPyConnection, side: str, type_: pa.DataType
     ((rows,),) = run(connection, f"SELECT count(*) FROM {side}")
     distinct = "count(DISTINCT v)" if rows <= EXACT_ROWS else "approx_count_distinct(v)"
     nan = "isnan(v)" if pa.types.is_floating(type_) else "false"
-    found = connection.sql(
+    row = connection.sql(
         f"SELECT count(*) FILTER (v IS NULL), {distinct}, count(*) FILTER ({nan}), "
         f"min(v) FILTER (NOT {nan}), max(v) FILTER (NOT {nan}) FROM {side}"
     ).to_arrow_table()
-    nulls, many, nans = (column[0].as_py() for column in found.columns[:3])
-    ends = (column[0] for column in found.columns[3:])
+    nulls, many, nans = (column[0].as_py() for column in row.columns[:3])
+    ends = (column[0] for column in row.columns[3:])
     return Counted(rows, nulls, many, rows > EXACT_ROWS, nans, *ends)
 
 

@@ -41,46 +41,46 @@ def picture(
 
 
 def _binned(connection: duckdb.DuckDBPyConnection, kind: Kind) -> Picture | None:
-    found = bins(kind, *map(spreads(connection).get, (FILE, MAIN)))
-    if not found:
+    scale = bins(kind, *map(spreads(connection).get, (FILE, MAIN)))
+    if not scale:
         return None
-    counts = binned(connection, found)
-    return Picture(kind, found.labels, _shares(counts[FILE]), _shares(counts[MAIN]))
+    counts = binned(connection, scale)
+    return Picture(kind, scale.labels, _shares(counts[FILE]), _shares(counts[MAIN]))
 
 
 def spreads(connection: duckdb.DuckDBPyConnection) -> dict[str, Spread]:
     """Return the spread of each side's finite numbers; of none without any."""
-    found = run(
+    rows = run(
         connection,
         "SELECT side, min(x), max(x), quantile_disc(x, [0.01, 0.99]) FROM both_sides "
         "WHERE isfinite(x) GROUP BY side",
     )
-    return {side: Spread(low, high, *inner) for side, low, high, inner in found}
+    return {side: Spread(low, high, *inner) for side, low, high, inner in rows}
 
 
 def binned(connection: duckdb.DuckDBPyConnection, bins: Bins) -> dict[str, list[int]]:
     """Return each side's number of values per bin, outer ones at either end, without NaN."""
     place = f"least(floor((x - {bins.start!r}) / {bins.step!r}), {bins.many - 1})"
-    found = run(
+    rows = run(
         connection,
         f"SELECT side, CASE WHEN x < {bins.start!r} THEN 0 WHEN x >= {bins.end!r} THEN "
         f"{bins.many + 1} ELSE 1 + {place} END, count(*) FROM both_sides "
         "WHERE NOT isnan(x) GROUP BY ALL",
     )
     counts = {side: [0] * (bins.many + 2) for side in (FILE, MAIN)}
-    for side, number, many in found:
+    for side, number, many in rows:
         counts[side][int(number)] = many
     return counts
 
 
 def _listed(connection: duckdb.DuckDBPyConnection) -> Picture | None:
     """Return the most frequent values of either side, by their first characters."""
-    found = run(connection, _FREQUENT)
-    if max((many for _, *each in found for many in each), default=0) < 2:
+    rows = run(connection, _FREQUENT)
+    if max((many for _, *each in rows for many in each), default=0) < 2:
         return None
     ((*totals,),) = run(connection, f"SELECT {_BY_SIDE} FROM both_sides")
     sides: tuple[Counter[str], ...] = Counter(), Counter()
-    for text, *each in found:  # two values may be the same text on one line
+    for text, *each in rows:  # two values may be the same text on one line
         for side, many in zip(sides, each, strict=True):
             side[one_line(text)] += many
     for side, total in zip(sides, totals, strict=True):

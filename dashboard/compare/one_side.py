@@ -50,20 +50,20 @@ class Looked:
         field, column, whole = self._fields[name], self._taken.column(name), self.side.whole
         type_ = column.schema.field(0).type
         counting.enter(self._connection, self.name, column)
-        found = counting.counted(self._connection, self.name, type_)
+        counts = counting.counted(self._connection, self.name, type_)
         files = [] if whole else self._found.data_files
         ends: list[Figure] = []
         if not hidden and self.kinds[name] is not Kind.BYTES:
             cut = isinstance(field.field_type, StringType)
-            read = zip(stated_ends(field, files), (found.smallest, found.largest), strict=True)
+            read = zip(stated_ends(field, files), (counts.smallest, counts.largest), strict=True)
             ends = [self._figure(text_of(known), text_of(end), cut=cut) for known, end in read]
         return Profile(
             str(field.field_type),
-            found.rows if whole else self._found.stored,
-            found.rows,
-            self._figure(None if whole else stated_nulls(field, files), found.nulls),
-            Figure(found.distinct, Origin.ESTIMATE if found.estimated else self._read),
-            found.nans,
+            counts.rows if whole else self._found.stored,
+            counts.rows,
+            self._figure(None if whole else stated_nulls(field, files), counts.nulls),
+            Figure(counts.distinct, Origin.ESTIMATE if counts.estimated else self._read),
+            counts.nans,
             *ends,
         )
 

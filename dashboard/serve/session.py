@@ -37,8 +37,8 @@ def opened(choice: Choice) -> Opened:
 
     Raises LakegateError for a missing deployment, and while the local stack is down.
     """
-    found = choice.open()
-    return Opened(found, found.adapters(), choice.name)
+    deployment = choice.open()
+    return Opened(deployment, deployment.adapters(), choice.name)
 
 
 def named(opened: Opened, wanted: str) -> Ingestion:

@@ -29,15 +29,15 @@ def show(opened: Opened) -> None:
         with listing.filters():
             table = st.selectbox("Table", [EVERY_TABLE, *tables], width=220)
             wanted = Wanted("" if table == EVERY_TABLE else table, limit=_MOST)
-            found = still_waiting(ledger, failures, wanted)
-            owners = sorted({listing.owner(each) for each in found.ingestions})
+            matches = still_waiting(ledger, failures, wanted)
+            owners = sorted({listing.owner(each) for each in matches.ingestions})
             who = st.selectbox("Owner", [_EVERYBODY, *owners], width=220)
     meant = [
         each
-        for each in found.ingestions
+        for each in matches.ingestions
         if who in (_EVERYBODY, listing.owner(each)) and listing.is_waiting_meant(text, each)
     ]
-    _number(meant, len(found.ingestions), more=found.more)
+    _number(meant, len(matches.ingestions), more=matches.more)
     group_actions.tell_last()
     group_actions.show_causes(opened, meant)
     news, above = st.container(), st.container()

@@ -125,15 +125,15 @@ def _under_way(opened: Opened, one: Ingestion) -> None:
     if one.ended:
         return
     adapters = opened.adapters
-    found = wait_words(adapters, one)
-    words = f"It {found}" if found else f"Running: {status_text(one)}"
+    wait = wait_words(adapters, one)
+    words = f"It {wait}" if wait else f"Running: {status_text(one)}"
     st.text(visible(f"{words}."))
     st.caption(":material/sync: This page keeps itself up to date.")
 
     def look() -> tuple[object, ...]:
         return adapters.ledger.get(one.id).revision, wait_words(adapters, one)
 
-    watch((one.revision, found), look)
+    watch((one.revision, wait), look)
 
 
 def _checks(known: Account) -> None:

@@ -44,13 +44,13 @@ def show(opened: Opened) -> None:
         and listing.is_meant(text, each)
     )
     with st.spinner("Searching"):
-        found = list(islice(meant, _MOST))
-    _number(found, window)
+        ingestions = list(islice(meant, _MOST))
+    _number(ingestions, window)
     _by_id(text.strip())
-    _keep_up(adapters.ledger, found)
+    _keep_up(adapters.ledger, ingestions)
     group_actions.tell_last()
     above = st.container()
-    selected = listing.show_summaries(found, "ingestions")
+    selected = listing.show_summaries(ingestions, "ingestions")
     with above:
         group_actions.show_selected(opened, [each.id for each in selected if each.is_open])
 

@@ -28,31 +28,31 @@ _COLOURS = {
 _MOST_TABLES, _NO_TABLE = 12, "no table"
 
 
-def landed_chart(found: Overview, span: Span) -> alt.Chart:
+def landed_chart(files: Overview, span: Span) -> alt.Chart:
     """Return the files by hour or day, in the colours of their outcomes."""
     parts = [
         {"begin": begin, "outcome": outcome, "many": many}
-        for (begin, outcome), many in sorted(found.by_time.items(), key=lambda e: _order(e[0][1]))
+        for (begin, outcome), many in sorted(files.by_time.items(), key=lambda e: _order(e[0][1]))
     ]
     return (
         charts.bars(parts, "files", span)
         .encode(
-            color=charts.colour("outcome", _COLOURS, found.outcomes),
+            color=charts.colour("outcome", _COLOURS, files.outcomes),
             tooltip=[charts.time(), "outcome:N", charts.number("many", "files")],
         )
         .properties(height=240)
     )
 
 
-def by_table(found: Overview) -> alt.Chart:
+def by_table(files: Overview) -> alt.Chart:
     """Return the files by table, the busiest tables first."""
     totals: Counter[str] = Counter()
-    for (table, _), many in found.by_table.items():
+    for (table, _), many in files.by_table.items():
         totals[table] += many
     most = [table for table, _ in totals.most_common(_MOST_TABLES)]
     rows = [
         {"table": table or _NO_TABLE, "outcome": outcome, "files": many, "order": _order(outcome)}
-        for (table, outcome), many in found.by_table.items()
+        for (table, outcome), many in files.by_table.items()
         if table in most
     ]
     names, labels = [table or _NO_TABLE for table in most], alt.Axis(labelLimit=160)
@@ -62,7 +62,7 @@ def by_table(found: Overview) -> alt.Chart:
         .encode(
             x=alt.X("files:Q", title="files", axis=charts.whole_numbers()),
             y=alt.Y("table:N", title=None, sort=names, axis=labels),
-            color=charts.colour("outcome", _COLOURS, found.outcomes, legend=False),
+            color=charts.colour("outcome", _COLOURS, files.outcomes, legend=False),
             order="order:Q",
             tooltip=["table:N", "outcome:N", charts.number("files")],
         )
@@ -70,11 +70,11 @@ def by_table(found: Overview) -> alt.Chart:
     )
 
 
-def paces(found: Overview, span: Span) -> alt.LayerChart | alt.FacetChart:
+def paces(files: Overview, span: Span) -> alt.LayerChart | alt.FacetChart:
     """Return seconds from landing to publishing, by hour or day: median and 95th percentile."""
     rows = [
         {**span.bar(begin), "median": pace.median, "slow": pace.slow}
-        for begin, pace in sorted(found.paces.items())
+        for begin, pace in sorted(files.paces.items())
     ]
     figures = [
         charts.time(),

@@ -81,9 +81,9 @@ def _every(adapters: Adapters, reader: Reader) -> None:
         return
     now = adapters.now()
     since, until = bounds(Window.MONTH, now)
-    found = lately(adapters.ledger.landed(since, until), since, Window.MONTH.span.days + 1)
+    landed = lately(adapters.ledger.landed(since, until), since, Window.MONTH.span.days + 1)
     late = adapters.ledger.freshness().since()
-    rows = [_line(name, found.get(name), late.get(name, ""), now) for name in names]
+    rows = [_line(name, landed.get(name), late.get(name, ""), now) for name in names]
     above = st.container()
     pressed, chosen = listing.pick(harmless(rows), "tables", _LATELY, "single-row", "Tables")
     if pressed is not None:
@@ -93,14 +93,14 @@ def _every(adapters: Adapters, reader: Reader) -> None:
             formatting.table(names[row], f"Open {code(names[row])}", ":material/table:")
 
 
-def _line(name: str, found: Lately | None, late: str, now: str) -> dict[str, Any]:
+def _line(name: str, landed: Lately | None, late: str, now: str) -> dict[str, Any]:
     return {
         "table": name,
-        "last file": datetime.fromisoformat(found.last) if found else None,
+        "last file": datetime.fromisoformat(landed.last) if landed else None,
         "late": f"since {ago(late, now)}" if late else "",
-        "passed": found.passed / found.judged if found and found.judged else None,
-        "need a decision": found.waiting or None if found else None,
-        "files a day": list(found.by_day) if found else [],
+        "passed": landed.passed / landed.judged if landed and landed.judged else None,
+        "need a decision": landed.waiting or None if landed else None,
+        "files a day": list(landed.by_day) if landed else [],
     }
 
 
@@ -147,21 +147,21 @@ def _freshness(adapters: Adapters, stored: StoredContract | None) -> None:
 
 
 def _open_failures(adapters: Adapters, name: str) -> None:
-    found = waiting(adapters.ledger, Wanted(name, limit=_FAILURES))
-    if found.ingestions:
+    matches = waiting(adapters.ledger, Wanted(name, limit=_FAILURES))
+    if matches.ingestions:
         st.header("Needs a decision", anchor=False)
-        listing.show_waiting(found.ingestions, f"open {name}")
-    if found.more:
+        listing.show_waiting(matches.ingestions, f"open {name}")
+    if matches.more:
         st.text(f"These are the oldest {_FAILURES:,}; the inbox lists more.")
 
 
 def _recent(adapters: Adapters, name: str) -> None:
     now = adapters.now()
     landed = adapters.ledger.landed(*bounds(Window.MONTH, now))
-    found = list(islice((each for each in landed if name in each.tables), _RECENT))
-    if not found:
+    ingestions = list(islice((each for each in landed if name in each.tables), _RECENT))
+    if not ingestions:
         st.text("No file landed in the last 30 days.")
-    listing.show_summaries(found, f"recent {name}")
+    listing.show_summaries(ingestions, f"recent {name}")
 
 
 def _is_further(name: str) -> bool:
@@ -248,9 +248,9 @@ def _checks(opened: Opened, reader: Reader, name: str) -> None:
         return
     span = Span(*checks_within(opened.adapters.now()), timedelta(days=1))
     with st.spinner("Reading"), reader.records(name, span.since) as results:
-        found = tuple(ran(results))
-    if not found:
+        checks = tuple(ran(results))
+    if not checks:
         st.text("No run of the last 30 days is recorded on main yet.")
         return
-    charts.draw(check_history(found, span), alt="Each check by day: its worst result")
-    st.text(count(sum(each.runs for each in found), "check"))
+    charts.draw(check_history(checks, span), alt="Each check by day: its worst result")
+    st.text(count(sum(each.runs for each in checks), "check"))

@@ -47,13 +47,13 @@ def check_history(ran: Sequence[Ran], span: Span) -> alt.Chart:
     marks = [
         {
             "check": one_line(check),
-            "result": charts.RESULT_WORDS[Status(next(iter(found)))],
+            "result": charts.RESULT_WORDS[Status(next(iter(runs)))],
             "runs": ", ".join(
-                f"{many:,} {charts.RESULT_WORDS[Status(s)]}" for s, many in found.items()
+                f"{many:,} {charts.RESULT_WORDS[Status(s)]}" for s, many in runs.items()
             ),
             **span.bar(day),
         }
-        for (check, day), found in days.items()
+        for (check, day), runs in days.items()
     ]
     worst = sorted(marks, key=lambda mark: _WORDS.index(mark["result"]))
     names = list(dict.fromkeys(mark["check"] for mark in worst))
@@ -64,7 +64,7 @@ def check_history(ran: Sequence[Ran], span: Span) -> alt.Chart:
             x=span.axis("time"),
             x2="end:T",
             y=alt.Y("check:N", sort=names, title=None, axis=alt.Axis(labelLimit=220)),
-            color=charts.by_result({Status(next(iter(found))) for found in days.values()}),
+            color=charts.by_result({Status(next(iter(runs))) for runs in days.values()}),
             tooltip=[charts.time(), "check:N", "runs:N"],
         )
         .properties(height=alt.Step(22))

@@ -103,8 +103,8 @@ class Jobs:
 
     def get(self, run: str) -> JobRun:
         """Return the current state of a job run. Raises UnknownRun."""
-        found = self.describe(run)
-        return replace(_run(run, found), use=_use(found))
+        described = self.describe(run)
+        return replace(_run(run, described), use=_use(described))
 
     def runs(self, since: str = "") -> list[JobRun]:
         """Return every job run of the applications created since a time (ISO 8601)."""
@@ -112,10 +112,10 @@ class Jobs:
         listed = self._client.get_paginator("list_job_runs").paginate
         with _translated():
             return [
-                _run(found["id"], found)
+                _run(entry["id"], entry)
                 for application in self._settings.emr_applications
                 for page in listed(applicationId=application, PaginationConfig=_PAGES, **given)
-                for found in page["jobRuns"]
+                for entry in page["jobRuns"]
             ]
 
     def spec(self, run: str) -> JobSpec:
@@ -159,25 +159,25 @@ def _bounds(told: JobSpec | SharedRun, settings: Settings) -> dict[str, Any]:
     }
 
 
-def _run(run: str, found: Mapping[str, Any]) -> JobRun:
+def _run(run: str, described: Mapping[str, Any]) -> JobRun:
     return JobRun(
         id=run,
-        name=found.get("name", ""),
-        state=RunState(found["state"]),
-        details=found.get("stateDetails", ""),
+        name=described.get("name", ""),
+        state=RunState(described["state"]),
+        details=described.get("stateDetails", ""),
     )
 
 
-def _use(found: Mapping[str, Any]) -> Use | None:
+def _use(described: Mapping[str, Any]) -> Use | None:
     """Return what was billed for a run, nothing if it never began to execute.
 
     EMR Serverless tells it some seconds after the end; until then there is none, or zeros.
     """
-    billed = found.get("billedResourceUtilization") or {}
+    billed = described.get("billedResourceUtilization") or {}
     if billed.get("vCPUHour"):
         names = ("vCPUHour", "memoryGBHour", "storageGBHour")
         return Use(*(float(billed.get(name) or 0) for name in names))
-    return None if found.get("startedAt") else Use()
+    return None if described.get("startedAt") else Use()
 
 
 @contextmanager

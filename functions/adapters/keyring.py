@@ -31,8 +31,8 @@ class SecretKeyring:
 
     def read(self) -> Mapping[str, str]:
         """Return the stored texts by name. Raises LakegateError SECRET_UNAVAILABLE."""
-        found = {name: self._text(f"{self._folder}/{name}") for name in NAMES}
-        return {name: text for name, text in found.items() if text}
+        texts = {name: self._text(f"{self._folder}/{name}") for name in NAMES}
+        return {name: text for name, text in texts.items() if text}
 
     def write(self, name: str, text: str) -> None:
         """Store a text; create or restore its secret if needed.

@@ -76,8 +76,8 @@ class Landing:
         """Yield every version of every key that landed; delete markers are not objects."""
         position = None
         while position != "":
-            found, position = self.page(position or "")
-            yield from found
+            page, position = self.page(position or "")
+            yield from page
 
     def page(self, position: str, most: int = _PAGE) -> tuple[list[LandedObject], str]:
         """Return some landed versions after a position, and the position after them.
@@ -92,7 +92,7 @@ class Landing:
         after = {"KeyMarker": key, "VersionIdMarker": version} if key else {}
         with translated(bucket), _known_position(position):
             page = self._client.list_object_versions(Bucket=bucket, MaxKeys=most, **after)
-        landed = [_listed(bucket, found) for found in page.get("Versions", [])]
+        landed = [_listed(bucket, entry) for entry in page.get("Versions", [])]
         if page["IsTruncated"]:
             return landed, json.dumps([page["NextKeyMarker"], page["NextVersionIdMarker"], bucket])
         left = self._buckets[self._buckets.index(bucket) + 1 :]
@@ -116,13 +116,13 @@ class Landing:
             )
             for page in pages:
                 for newest, kind in ((there, "Versions"), (gone, "DeleteMarkers")):
-                    for found in page.get(kind, []):  # of a key the newest first
-                        if times.second(times.text(found["LastModified"])) <= times.second(at):
-                            newest.setdefault(found["Key"], found)
+                    for entry in page.get(kind, []):  # of a key the newest first
+                        if times.second(times.text(entry["LastModified"])) <= times.second(at):
+                            newest.setdefault(entry["Key"], entry)
         return {
-            key: _listed(bucket or self.bucket, found)
-            for key, found in there.items()
-            if key not in gone or _rank(gone[key]) <= _rank(found)
+            key: _listed(bucket or self.bucket, entry)
+            for key, entry in there.items()
+            if key not in gone or _rank(gone[key]) <= _rank(entry)
         }
 
     def manifest(self, landed: LandedObject) -> tuple[bytes, str]:
@@ -186,10 +186,10 @@ class Landing:
                 Bucket=bucket, Prefix=prefix
             )
             for page in pages:
-                for found in page.get("Contents", []):
-                    if not found["Key"].endswith("/"):
-                        etag = found["ETag"].strip('"')
-                        yield Source(bucket, found["Key"], etag, found["Size"])
+                for entry in page.get("Contents", []):
+                    if not entry["Key"].endswith("/"):
+                        etag = entry["ETag"].strip('"')
+                        yield Source(bucket, entry["Key"], etag, entry["Size"])
 
     def bring(self, source: Source, key: str, over: LandedObject | None = None) -> LandedObject:
         """Copy an object from another bucket, within S3; return the landed object.
@@ -236,15 +236,15 @@ class Landing:
         return landed, answer["Metadata"].get(_MARK, "")
 
 
-def _listed(bucket: str, found: dict[str, Any]) -> LandedObject:
-    landed = _landed_object(bucket, found["Key"], found, found["Size"])
-    return replace(landed, landed_at=times.text(found["LastModified"]))
+def _listed(bucket: str, entry: dict[str, Any]) -> LandedObject:
+    landed = _landed_object(bucket, entry["Key"], entry, entry["Size"])
+    return replace(landed, landed_at=times.text(entry["LastModified"]))
 
 
-def _landed_object(bucket: str, key: str, found: dict[str, Any], size: int) -> LandedObject:
+def _landed_object(bucket: str, key: str, answer: dict[str, Any], size: int) -> LandedObject:
     """Return the landed object of a key that one of S3's answers is about."""
-    etag = found["ETag"].strip('"')
-    version = object_version(found.get("VersionId"), etag)
+    etag = answer["ETag"].strip('"')
+    version = object_version(answer.get("VersionId"), etag)
     return LandedObject(bucket, key, version, etag, size)
 
 
@@ -265,6 +265,6 @@ def _known_position(position: str) -> Iterator[None]:
         raise
 
 
-def _rank(found: dict[str, Any]) -> tuple[bool, datetime]:
+def _rank(entry: dict[str, Any]) -> tuple[bool, datetime]:
     """Return the sort key of a version among those of its key; the newest is the largest."""
-    return found["IsLatest"], found["LastModified"].replace(microsecond=0)
+    return entry["IsLatest"], entry["LastModified"].replace(microsecond=0)

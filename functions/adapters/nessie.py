@@ -122,8 +122,8 @@ class Catalog:
     def tip(self) -> Tip:
         """Return main's current head."""
         with self._translated():
-            found = self._send("GET", self._path, params={"fetch": "ALL"})["reference"]
-        return Tip(str(found["hash"]), int(found["metadata"]["numTotalCommits"]))
+            reference = self._send("GET", self._path, params={"fetch": "ALL"})["reference"]
+        return Tip(str(reference["hash"]), int(reference["metadata"]["numTotalCommits"]))
 
     def branches(self, *prefixes: str) -> list[str]:
         """Return the names of all branches that begin with one of `prefixes`, sorted."""
@@ -134,8 +134,8 @@ class Catalog:
 
     def references(self) -> dict[str, str]:
         """Return every branch and every tag with its hash."""
-        found = self._pages("/trees", "references", {"max-records": str(_PAGE)})
-        return {str(each["name"]): str(each["hash"]) for each in found}
+        entries = self._pages("/trees", "references", {"max-records": str(_PAGE)})
+        return {str(each["name"]): str(each["hash"]) for each in entries}
 
     def delete_branch(self, branch: str) -> None:
         """Delete a branch with all its commits; ignore a missing one."""
@@ -174,8 +174,8 @@ class Catalog:
 
     def changed_tables(self, base: str, at: str) -> frozenset[str]:
         """Return the names of the tables (and views) that differ between two hashes."""
-        found = self._pages(f"{self._path}@{base}/diff/{self._quoted}@{at}", "diffs", {})
-        return differing_tables(found)
+        diffs = self._pages(f"{self._path}@{base}/diff/{self._quoted}@{at}", "diffs", {})
+        return differing_tables(diffs)
 
     def log(self) -> Iterator[Commit]:
         """Yield main's commits, newest first, reading pages on demand."""
@@ -219,8 +219,8 @@ class Catalog:
         yield from self._contents(hash_)
 
     def _contents(self, at: str) -> Iterator[Content]:
-        found = self._pages(f"/trees/@{at}/entries", "entries", {"content": "true"})
-        return contents_in(found)
+        entries = self._pages(f"/trees/@{at}/entries", "entries", {"content": "true"})
+        return contents_in(entries)
 
     def metadata(self, at: str, table: str) -> str:
         """Return the address of the table's metadata file at the hash `at`; "" for a missing table.
@@ -229,10 +229,10 @@ class Catalog:
         """
         try:
             with self._translated():
-                found = self._send("GET", f"/trees/@{at}/contents/{table}")
+                answer = self._send("GET", f"/trees/@{at}/contents/{table}")
         except _NoContent:
             return ""
-        return str(found["content"].get("metadataLocation", ""))
+        return str(answer["content"].get("metadataLocation", ""))
 
     def _history(self, reference: str, **query: str) -> Iterator[dict[str, Any]]:
         """Yield the entries of a log, newest first; with `fetch="ALL"` what each changed, too."""
@@ -244,11 +244,11 @@ class Catalog:
         page: dict[str, str] = {}
         while True:
             with self._translated():
-                found = self._send("GET", path, params={**query, **page})
-            yield from found[name]
-            if not found.get("hasMore"):
+                answer = self._send("GET", path, params={**query, **page})
+            yield from answer[name]
+            if not answer.get("hasMore"):
                 return
-            page = {"page-token": found["token"]}
+            page = {"page-token": answer["token"]}
 
     def _send(self, method: str, path: str, **arguments: Any) -> dict[str, Any]:
         answer = self._session.request(method, self._v2 + path, timeout=_TIMEOUT, **arguments)
@@ -326,8 +326,8 @@ def _require_base(tried: dict[str, Any], base: str, at: str) -> None:
 
 
 def _conflicts(merged: dict[str, Any]) -> str:
-    found = [each["conflict"]["message"] for each in merged["details"] if each.get("conflict")]
-    return f"main changed the same table: {', '.join(found)}"
+    messages = [each["conflict"]["message"] for each in merged["details"] if each.get("conflict")]
+    return f"main changed the same table: {', '.join(messages)}"
 
 
 def _field(answer: requests.Response, name: str) -> str:

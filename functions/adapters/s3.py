@@ -37,11 +37,11 @@ class Missing(LakegateError):
     """There is no such object."""
 
 
-def body_of(found: dict[str, Any], key: str, most: int) -> bytes:
+def body_of(answer: dict[str, Any], key: str, most: int) -> bytes:
     """Return an object's bytes. Raises Permanent TOO_LARGE above `most` bytes."""
-    if found["ContentLength"] > most:
+    if answer["ContentLength"] > most:
         raise Permanent("TOO_LARGE", f"{key} is larger than the limit of {most:,} bytes")
-    return bytes(found["Body"].read())
+    return bytes(answer["Body"].read())
 
 
 @contextmanager
@@ -115,11 +115,11 @@ def contracts_of(lake: "Lake", *tables: str) -> dict[str, StoredContract]:
 
     Raises ContractInvalid when that of one of `tables` may be invalid, Permanent TOO_LARGE.
     """
-    found = {stored.contract.table: stored for stored in lake.contracts(None)}
+    contracts = {stored.contract.table: stored for stored in lake.contracts(None)}
     for table in tables:
-        if table not in found:
+        if table not in contracts:
             lake.contracts(table.replace(".", "/") + "/")  # raises for its own
-    return found
+    return contracts
 
 
 class Lake:
@@ -170,16 +170,16 @@ class Lake:
         return same
 
     def _list_contracts(self) -> list[tuple[str, str]]:
-        found = [(each["Key"], each["ETag"]) for each in self._listed(CONTRACTS)]
-        return [at for at in found if at[0].endswith(YAML)]
+        entries = [(each["Key"], each["ETag"]) for each in self._listed(CONTRACTS)]
+        return [at for at in entries if at[0].endswith(YAML)]
 
     def contract_at(self, key: str, version: str) -> StoredContract:
         """Return one version of a contract; "" is the version in force.
 
         Raises Missing when that version is gone, ContractInvalid.
         """
-        body, found = self._read(key, version, self.limits.largest_contract)
-        return StoredContract.read(body, key, version or found, self.limits)
+        body, current = self._read(key, version, self.limits.largest_contract)
+        return StoredContract.read(body, key, version or current, self.limits)
 
     def put_contract(self, contract: Contract, text: str) -> str:
         """Put a contract in force and return its key."""
@@ -206,12 +206,12 @@ class Lake:
 
     def changes(self, table: str = "") -> Iterator[LandedObject]:
         """Yield every stored change, of one `table` or of all, as a landed object."""
-        for found in self._listed(f"{CHANGES}{table}/" if table else CHANGES):
+        for entry in self._listed(f"{CHANGES}{table}/" if table else CHANGES):
             with suppress(ValueError):
-                _, digest = parse_change_key(found["Key"])
-                at = times.text(found["LastModified"])
+                _, digest = parse_change_key(entry["Key"])
+                at = times.text(entry["LastModified"])
                 yield LandedObject(
-                    self.bucket, found["Key"], digest, "", found["Size"], landed_at=at
+                    self.bucket, entry["Key"], digest, "", entry["Size"], landed_at=at
                 )
 
     def report(self, key: str) -> AuditReport:
@@ -307,8 +307,8 @@ class Lake:
 
     def stored(self, prefix: str) -> Iterator[StoredObject]:
         """Yield the objects whose keys begin with `prefix`; a deleted one is none."""
-        for found in self._listed(prefix):
-            yield StoredObject(found["Key"], found["Size"], found["LastModified"])
+        for entry in self._listed(prefix):
+            yield StoredObject(entry["Key"], entry["Size"], entry["LastModified"])
 
     def delete_objects(self, keys: Sequence[str]) -> None:
         """Delete objects in the given order; ignore missing ones.

@@ -104,20 +104,20 @@ class QueuedAlert:
         Raises Permanent BAD_ALERT.
         """
         try:
-            found = json.loads(body)
-            channel, blocks = str(found["channel"]), tuple(found["blocks"])
-            known = {name: str(found[name]) for name in _TEXTS if name in found}
-            kind = Kind(found["kind"]) if found.get("kind") in list(Kind) else Kind.PLAIN
+            document = json.loads(body)
+            channel, blocks = str(document["channel"]), tuple(document["blocks"])
+            known = {name: str(document[name]) for name in _TEXTS if name in document}
+            kind = Kind(document["kind"]) if document.get("kind") in list(Kind) else Kind.PLAIN
             alert = Alert(
                 blocks=blocks,
                 kind=kind,
-                revision=int(found.get("revision", 0)),
-                lead=int(found.get("lead", 0)),
-                commands=tuple(map(str, found.get("commands", ()))),
-                also=tuple(map(str, found.get("also", ()))),
+                revision=int(document.get("revision", 0)),
+                lead=int(document.get("lead", 0)),
+                commands=tuple(map(str, document.get("commands", ()))),
+                also=tuple(map(str, document.get("also", ()))),
                 **known,
             )
-            return cls(channel, alert, bool(found.get("to_topic")))
+            return cls(channel, alert, bool(document.get("to_topic")))
         except (ValueError, TypeError, KeyError) as error:
             message = f"this message is not an alert ({error!r}): {body[:300]}"
             raise Permanent("BAD_ALERT", message) from error

@@ -49,10 +49,10 @@ class Login:
         Raises Transient BAD_SECRET, which never contains the secret's text.
         """
         try:
-            found = json.loads(secret)
-            missing = [key for key in _NEEDED if not found.get(key)]
-            password = (found.get("passphrase") or "").encode() or None
-            key = None if missing else load_pem_private_key(found["private_key"].encode(), password)
+            login = json.loads(secret)
+            missing = [key for key in _NEEDED if not login.get(key)]
+            password = (login.get("passphrase") or "").encode() or None
+            key = None if missing else load_pem_private_key(login["private_key"].encode(), password)
         except (ValueError, TypeError, AttributeError) as error:
             message = (
                 f"the secret {name!r} must be JSON with {', '.join(_NEEDED)}, the key in PEM form "
@@ -63,12 +63,12 @@ class Login:
             lacks = f"lacks {', '.join(missing)}" if missing else "holds no RSA key"
             raise Transient("BAD_SECRET", f"the secret {name!r} {lacks}")
         return cls(
-            account=str(found["account"]),
-            user=str(found["user"]),
-            role=str(found.get("role", "")),
-            warehouse=str(found.get("warehouse", "")),
-            place=Place(str(found["database"]), str(found.get("schema", ""))),
-            address=str(found.get("url", "")) or _address(str(found["account"])),
+            account=str(login["account"]),
+            user=str(login["user"]),
+            role=str(login.get("role", "")),
+            warehouse=str(login.get("warehouse", "")),
+            place=Place(str(login["database"]), str(login.get("schema", ""))),
+            address=str(login.get("url", "")) or _address(str(login["account"])),
             key=key,
         )
 

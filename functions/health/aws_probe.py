@@ -63,23 +63,23 @@ class AwsProbe:
         """Return how many messages a queue has."""
         with _translated(url):
             asked = self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
-        found = asked["Attributes"]
+        attributes = asked["Attributes"]
         return Queue(
             name=url.rsplit("/", 1)[-1],
-            arn=found["QueueArn"],
-            waiting=int(found["ApproximateNumberOfMessages"]),
-            in_flight=int(found["ApproximateNumberOfMessagesNotVisible"]),
+            arn=attributes["QueueArn"],
+            waiting=int(attributes["ApproximateNumberOfMessages"]),
+            in_flight=int(attributes["ApproximateNumberOfMessagesNotVisible"]),
         )
 
     def application(self, id_: str) -> Application:
         """Return an EMR Serverless application."""
         with _translated(id_):
-            found = self._emr.get_application(applicationId=id_)["application"]
+            application = self._emr.get_application(applicationId=id_)["application"]
         return Application(
             id=id_,
-            state=found["state"],
-            release_label=found["releaseLabel"],
-            auto_start=found.get("autoStartConfiguration", {}).get("enabled", True),
+            state=application["state"],
+            release_label=application["releaseLabel"],
+            auto_start=application.get("autoStartConfiguration", {}).get("enabled", True),
         )
 
 

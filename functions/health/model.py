@@ -65,7 +65,7 @@ def carry_out(checks: Sequence[Check]) -> list[Finding]:
     A check that cannot be run is a failed finding and hides none of the others.
     """
     with ThreadPoolExecutor(max(1, len(checks))) as pool:
-        return [finding for found in pool.map(_findings, checks) for finding in found]
+        return [finding for findings in pool.map(_findings, checks) for finding in findings]
 
 
 def _findings(check: Check) -> list[Finding]:

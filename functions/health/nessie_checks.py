@@ -62,15 +62,15 @@ def check_connection(uri: str) -> Finding:
     return warn(message, fix)
 
 
-def check_version(found: str, oldest: str) -> Finding:
+def check_version(version: str, oldest: str) -> Finding:
     """Check that Nessie is at least as new as the tested version."""
-    if not found:
+    if not version:
         fix = f"see that Nessie's image is {oldest or 'the documented one'} or newer"
         return warn("Nessie does not report its version", fix)
-    if oldest and _numbers(found) < _numbers(oldest):
+    if oldest and _numbers(version) < _numbers(oldest):
         fix = f"deploy the platform with NessieVersion {oldest} or newer"
-        return fail(f"is {found}, older than {oldest}", fix)
-    return ok(f"is {found}" + (f" ({oldest} or newer is required)" if oldest else ""))
+        return fail(f"is {version}, older than {oldest}", fix)
+    return ok(f"is {version}" + (f" ({oldest} or newer is required)" if oldest else ""))
 
 
 def check_token(role: str, claims: Claims, token_status: TokenStatus, now: datetime) -> Finding:
@@ -160,8 +160,8 @@ class NessieProbe:
         Only its description of the API has it (Nessie documentation, "Rest API").
         """
         answer = self._ask("GET", "/nessie-openapi/openapi.yaml", {"Range": "bytes=0-2000"})
-        found = _VERSION.search(answer.text[:2000]) if answer.ok else None
-        return found[1] if found else ""
+        match = _VERSION.search(answer.text[:2000]) if answer.ok else None
+        return match[1] if match else ""
 
     def token_status(self, token: str) -> TokenStatus:
         """Return the statuses for reading main, and for trying to merge into it.

@@ -100,10 +100,10 @@ class IngestionSummary:
 
 
 def _rows_by_table(parts: Iterable[BatchFile]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    rows: dict[str, int] = {}
     for part in parts:
-        found[part.table] = found.get(part.table, 0) + part.rows
-    return found
+        rows[part.table] = rows.get(part.table, 0) + part.rows
+    return rows
 
 
 def status_text(ingestion: Ingestion) -> str:

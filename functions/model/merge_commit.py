@@ -212,13 +212,13 @@ def expected_gains(members: Sequence[Ingestion]) -> Counter[str]:
 
 
 def _gains(tables: Iterable[str], published: Iterable[Published]) -> Counter[str]:
-    found: Counter[str] = Counter(dict.fromkeys(tables, 0))
+    rows: Counter[str] = Counter(dict.fromkeys(tables, 0))
     for each in published:
         for part in each.parts:
-            found[part.table] += part.rows
+            rows[part.table] += part.rows
         if not each.parts:
-            found.update(dict.fromkeys(found, each.rows - each.replaced_rows))
-    return found
+            rows.update(dict.fromkeys(rows, each.rows - each.replaced_rows))
+    return rows
 
 
 def commit_of(log: Iterable[Commit], ingestion: Ingestion) -> Commit:
@@ -243,20 +243,20 @@ def require_unpublished(log: Iterable[Commit], ingestions: Sequence[Ingestion]) 
     """
     bases = {each.base_hash for each in ingestions}
     ids = {each.id for each in ingestions}
-    found: dict[str, str] = {}
+    commits: dict[str, str] = {}
     for commit in log:
         bases.discard(commit.hash)
         if not bases:
             break
-        found |= {each.id: commit.hash for each in published(commit) if each.id in ids}
-    if found:
-        raise AlreadyPublished(found)
+        commits |= {each.id: commit.hash for each in published(commit) if each.id in ids}
+    if commits:
+        raise AlreadyPublished(commits)
 
 
 def _document(published: Published) -> dict[str, Any]:
     """Return the fields of an ingestion that are not as usual."""
-    found = ((field, getattr(published, field.name)) for field in fields(published))
-    document = {field.name: value for field, value in found if value != field.default}
+    pairs = ((field, getattr(published, field.name)) for field in fields(published))
+    document = {field.name: value for field, value in pairs if value != field.default}
     if published.parts:
         document["parts"] = [asdict(part) for part in published.parts]
     return document
@@ -269,9 +269,9 @@ def _all(text: str) -> tuple[Published, ...]:
 
 def _read(document: dict[str, Any]) -> Published:
     known = {field.name for field in fields(Published)}
-    found = {name: _frozen(value) for name, value in document.items() if name in known}
-    parts = tuple(BatchFile(**part) for part in found.pop("parts", ()))
-    return Published(parts=parts, **found)
+    arguments = {name: _frozen(value) for name, value in document.items() if name in known}
+    parts = tuple(BatchFile(**part) for part in arguments.pop("parts", ()))
+    return Published(parts=parts, **arguments)
 
 
 def _frozen(value: Any) -> Any:

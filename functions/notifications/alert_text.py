@@ -61,9 +61,9 @@ def alert(ingestion: Ingestion, report: AuditReport | None, page_url: str = "") 
         *how_to_look(ingestion),
     )
     cause = " ".join([reason_code(ingestion), *sorted(check.id for check in failed)])
-    found = _file_alert(ingestion, Kind.FAILED, failure_title(ingestion), blocks, page_url, cause)
+    base = _file_alert(ingestion, Kind.FAILED, failure_title(ingestion), blocks, page_url, cause)
     left_out = one_line(unreadable.named(report))[:_LONGEST_UNREADABLE]
-    return replace(found, unreadable=left_out, lead=2, commands=failure_commands(ingestion))
+    return replace(base, unreadable=left_out, lead=2, commands=failure_commands(ingestion))
 
 
 def without_buttons(alert: Alert) -> Alert:
@@ -140,8 +140,8 @@ def warned(ingestion: Ingestion, report: AuditReport | None, page_url: str = "")
     ]
     advice = "The rows are on main; check whether they are correct."
     asked = [advice, *_page_link(ingestion, page_url), f"```lakegate show {ingestion.id}```"]
-    found = _warnings(ingestion, report.warned if report else ())
-    blocks = (section("\n".join(lines)), *found, section("\n".join(asked)))
+    warnings = _warnings(ingestion, report.warned if report else ())
+    blocks = (section("\n".join(lines)), *warnings, section("\n".join(asked)))
     cause = " ".join(["WARNED", *sorted(check["id"] for check in ingestion.audit.warnings)])
     # A repeated notice, also after the ledger was rebuilt, is the same one.
     notice = _file_alert(ingestion, Kind.WARNING, title, blocks, page_url, cause)
@@ -323,12 +323,12 @@ def _warnings(ingestion: Ingestion, reported: Sequence[CheckResult] = ()) -> lis
 
     The ledger has them without rows, which come from the report.
     """
-    found, rows = ingestion.audit.warnings, {each.id: _rows(each) for each in reported}
+    warnings, rows = ingestion.audit.warnings, {each.id: _rows(each) for each in reported}
     shown = [
         section(_finding(":warning:", check) + rows.get(check["id"], ""))
-        for check in found[:_MOST_CHECKS]
+        for check in warnings[:_MOST_CHECKS]
     ]
-    more = len(found) - len(shown)
+    more = len(warnings) - len(shown)
     return shown + [section(f"… and {more} more warnings, all in the audit report.")] * (more > 0)
 
 

@@ -57,13 +57,13 @@ def _plain(text: str) -> str:
     return html.unescape(MARKS.sub(_unmarked, text)).strip()
 
 
-def _unmarked(found: re.Match[str]) -> str:
-    kind = str(found.lastgroup)
+def _unmarked(match: re.Match[str]) -> str:
+    kind = str(match.lastgroup)
     if kind == "block":
-        return f"\n{found[kind]}\n"
+        return f"\n{match[kind]}\n"
     if kind == "link":
-        return f"{found[kind]}: {found['address']}"
-    return SIGNS.get(found[0], found[kind])
+        return f"{match[kind]}: {match['address']}"
+    return SIGNS.get(match[0], match[kind])
 
 
 class Topic:

@@ -119,17 +119,17 @@ class ActionRequest:
     def of(cls, body: str) -> "ActionRequest":
         """Return the request in a message's body. Raises Permanent BAD_REQUEST."""
         try:
-            found = json.loads(body)
+            request = json.loads(body)
             return cls(
-                Verb(found["what"]),
-                Seen.of(found["seen"]),
-                str(found["by"]),
-                str(found["reason"]),
-                ids=tuple(map(str, found.get("ids", ()))),
-                tried=int(found.get("tried", 0)),
-                refused=int(found.get("refused", 0)),
-                refusals=tuple(map(str, found.get("refusals", ()))),
-                since=str(found.get("since", "")),
+                Verb(request["what"]),
+                Seen.of(request["seen"]),
+                str(request["by"]),
+                str(request["reason"]),
+                ids=tuple(map(str, request.get("ids", ()))),
+                tried=int(request.get("tried", 0)),
+                refused=int(request.get("refused", 0)),
+                refusals=tuple(map(str, request.get("refusals", ()))),
+                since=str(request.get("since", "")),
             )
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             message = f"this message is not an action request ({error!r}): {body[:300]}"

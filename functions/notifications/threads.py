@@ -70,9 +70,9 @@ class Threads:
 
     def known(self, subject: str) -> Known:
         """Return the notifications so far about a subject, such as an ingestion."""
-        found = self._get(_id("subject", subject))
-        posted = frozenset(found.get("told", ()))
-        return Known(_place(found), posted, int(found.get("newest", 0)))
+        item = self._get(_id("subject", subject))
+        posted = frozenset(item.get("told", ()))
+        return Known(_place(item), posted, int(item.get("newest", 0)))
 
     def remember(
         self, subject: str, about: str, place: Place | None = None, revision: int = 0
@@ -100,12 +100,12 @@ class Threads:
         Raises Transient THREAD_TAKEN while another process is about to open it.
         """
         id_, now = _id("cause", cause), self._now()
-        found = self._get(id_)
-        place, opened = _place(found), float(found.get("opened", 0))
+        item = self._get(id_)
+        place, opened = _place(item), float(item.get("opened", 0))
         if place and place != gone and opened > now - self._window:
             return place
         mine = Attr("holder").eq(digest(holder))
-        free = Attr("opened").eq(found["opened"]) if place else _abandoned(now)
+        free = Attr("opened").eq(item["opened"]) if place else _abandoned(now)
         claimed = {"id": id_, "holder": digest(holder), "claimed": int(now)}
         try:
             self._put(claimed, Attr("id").not_exists() | mine | free)
@@ -155,7 +155,7 @@ class Threads:
             last, said = ", outcome = :said", {":said": [member(subject), outcome]}
         try:
             with translated(_UNAVAILABLE):
-                found = self._table.update_item(
+                item = self._table.update_item(
                     Key={"id": _id("thread", f"{place.channel} {place.ts}")},
                     UpdateExpression=f"SET expires = :expires{last} ADD members :one{change}",
                     ConditionExpression=_TAKES,
@@ -170,9 +170,9 @@ class Threads:
                 )["Attributes"]
         except ConditionFailed as refused:
             raise ThreadGone from refused
-        alert = QueuedAlert.from_json(found["alert"]).alert
-        members, done = frozenset(found["members"]), frozenset(found.get("closed", ()))
-        last, words = found.get("outcome", ("", ""))
+        alert = QueuedAlert.from_json(item["alert"]).alert
+        members, done = frozenset(item["members"]), frozenset(item.get("closed", ()))
+        last, words = item.get("outcome", ("", ""))
         return Thread(place, alert, members, done, words if last in done else "")
 
     def close(self, thread: Thread, ingestions: Iterable[str]) -> Thread:
@@ -210,8 +210,8 @@ def _id(kind: str, name: str) -> str:
     return f"{kind} {digest(name)}"
 
 
-def _place(found: dict[str, Any]) -> Place | None:
-    return Place(found["channel"], found["ts"]) if "ts" in found else None
+def _place(item: dict[str, Any]) -> Place | None:
+    return Place(item["channel"], item["ts"]) if "ts" in item else None
 
 
 def _abandoned(now: float) -> ConditionBase:

@@ -30,14 +30,14 @@ def missing_files(adapters: Adapters) -> Iterator[str]:
         return
     before = adapters.ledger.freshness()
     longest = {name: c.expected.longest for name, c in waiting.items() if c.expected}
-    found = before.after(_published(adapters, before), longest, adapters.now())
-    count_files("Late", [(table,) for table in found.overdue])
-    for table in found.changed(before):
-        text = missing if table in found.overdue else arrived
-        adapters.alerts.post(waiting[table].channel, text(waiting[table], found.arrived[table]))
+    after = before.after(_published(adapters, before), longest, adapters.now())
+    count_files("Late", [(table,) for table in after.overdue])
+    for table in after.changed(before):
+        text = missing if table in after.overdue else arrived
+        adapters.alerts.post(waiting[table].channel, text(waiting[table], after.arrived[table]))
         yield table
     try:
-        adapters.ledger.save_freshness(found)
+        adapters.ledger.save_freshness(after)
     except Moved:
         logger.info("another sweep looks for missing files")
 
@@ -49,16 +49,16 @@ def _expecting(adapters: Adapters) -> dict[str, Contract]:
 
 def _published(adapters: Adapters, before: Freshness) -> dict[str, str]:
     """Return the time of each table's newest file on main since the last look."""
-    found: dict[str, str] = {}
+    newest: dict[str, str] = {}
     if not before.checked_at:
-        return found
+        return newest
     since = times.earlier(before.checked_at, _OVERLAP)
     for commit in adapters.catalog.log():
         if commit.at < since:
             break
         for table in tables(commit) if _brings_files(commit) else ():
-            found.setdefault(table, commit.at)
-    return found
+            newest.setdefault(table, commit.at)
+    return newest
 
 
 def _brings_files(commit: Commit) -> bool:

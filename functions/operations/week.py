@@ -75,12 +75,12 @@ class Week:
         whole seconds, so files of the manifest's own second count as covered. As the WEEK and the
         GRACE before `until` were noted, each batch is reported once.
         """
-        found: dict[str, int] = {}
+        batches: dict[str, int] = {}
         for batch, landed in sorted(self._members.items()):
             complete = times.second(self._complete.get(batch, ""))
             if late := sum(each > complete for each in landed):
-                found[batch] = late
-        return found
+                batches[batch] = late
+        return batches
 
     def _add_to_batch(self, brief: IngestionSummary) -> None:
         if brief.is_member and brief.landed_at < self._early:

@@ -39,15 +39,15 @@ def find(site: Site, wanted: StackSpec) -> list[Existing]:
 
 def adopt(site: Site, wanted: StackSpec) -> None:
     """Create the stack from what is there already, if anything is. Raises LakegateError."""
-    found = find(site, wanted)
-    if not found:
+    kept = find(site, wanted)
+    if not kept:
         return
-    data = ", ".join(each.id for each in found if each.type != _LOGS)
+    data = ", ".join(each.id for each in kept if each.type != _LOGS)
     site.tell(f"an earlier stack left {data or 'its logs'}: the new one takes them back")
-    left = _as_it_is(site, template.alone(wanted.template, {each.name for each in found}), found)
+    left = _as_it_is(site, template.alone(wanted.template, {each.name for each in kept}), kept)
     parameters = {n: v for n, v in wanted.parameters.items() if n in left["Parameters"]}
     source = site.artifacts.template(template.body(left))
-    planned = site.stacks.plan(wanted.stack, source, parameters, found)
+    planned = site.stacks.plan(wanted.stack, source, parameters, kept)
     if planned is None:
         raise LakegateError("ADOPTION_FAILED", f"the stack {wanted.stack} takes nothing back")
     site.stacks.carry_out(planned)

@@ -41,11 +41,11 @@ def _text(given: str) -> str:
     """Return the one certificate in a text or in the file that it names."""
     try:
         text = given if _BEGIN in given else Path(given).expanduser().read_text()
-        (found,) = x509.load_pem_x509_certificates(text.encode())
+        (certificate,) = x509.load_pem_x509_certificates(text.encode())
     except (OSError, ValueError) as error:
         message = f"{PARAMETER} must be one certificate (PEM), or a file with one: {error}"
         raise LakegateError("NO_DATABASE_CA", message) from error
-    return _pem(found)
+    return _pem(certificate)
 
 
 def _fetched(bundles: str, region: str) -> str:
@@ -73,8 +73,8 @@ def _missing(why: str, address: str) -> LakegateError:
 
 
 def _names(certificate: x509.Certificate) -> list[str]:
-    found = certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
-    return [str(each.value) for each in found]
+    attributes = certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
+    return [str(each.value) for each in attributes]
 
 
 def _pem(certificate: x509.Certificate) -> str:

@@ -38,8 +38,8 @@ def zones(site: Site) -> dict[str, str]:
         return {name: deployed[name] for name in ("ZoneA", "ZoneB") if name in deployed}
     with _translated("the region's availability zones", "ec2:DescribeAvailabilityZones"):
         kinds = [{"Name": "zone-type", "Values": ["availability-zone"]}]
-        found = site.client("ec2").describe_availability_zones(Filters=kinds)["AvailabilityZones"]
-    names = {each["ZoneId"]: each["ZoneName"] for each in found if each["State"] == "available"}
+        offered = site.client("ec2").describe_availability_zones(Filters=kinds)["AvailabilityZones"]
+    names = {each["ZoneId"]: each["ZoneName"] for each in offered if each["State"] == "available"}
     fit = [names[id_] for id_ in sorted(names) if id_ in _ZONES.get(site.stage.region, names)]
     if len(fit) < 2:
         message = f"EMR Serverless needs two zones, and {site.stage.region} has {len(fit)} for you"
@@ -127,9 +127,9 @@ class _Quota:
     @property
     def told(self) -> str:
         """Return it in words."""
-        found = f"the account may use {self.cpus} vCPUs at a time"
+        words = f"the account may use {self.cpus} vCPUs at a time"
         stages = ", ".join(f"{name} {cpus}" for name, cpus in sorted(self.others.items()))
-        return f"{found}, other stages up to {self.taken} of them ({stages})" if stages else found
+        return f"{words}, other stages up to {self.taken} of them ({stages})" if stages else words
 
 
 def _no_capacity(quota: _Quota, least: int, aside: int) -> LakegateError:
@@ -157,11 +157,11 @@ def _others(site: Site) -> dict[str, int]:
     with _translated("the EMR Serverless applications", "emr-serverless:ListApplications"):
         pages = site.client("emr-serverless").get_paginator("list_applications").paginate()
         every = [each for page in pages for each in page["applications"]]
-    found = {each.get("name", ""): each["id"] for each in every if each["state"] != "TERMINATED"}
+    ids = {each.get("name", ""): each["id"] for each in every if each["state"] != "TERMINATED"}
     own = f"{_OF_A_STAGE}{site.stage.name}"
     return {
         name.removeprefix(_OF_A_STAGE): _most_cpus(_described(site, id_))
-        for name, id_ in found.items()
+        for name, id_ in ids.items()
         if name.startswith(_OF_A_STAGE) and name not in (own, f"{own}-shared")
     }
 

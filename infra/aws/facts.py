@@ -27,8 +27,8 @@ class Facts:
         """Return the facts that are set. Raises LakegateError FACTS_UNAVAILABLE."""
         names = {self._stage.parameter(fact): fact for fact in facts}
         with _using_ssm():
-            found = self._client.get_parameters(Names=list(names))["Parameters"]
-        return {names[each["Name"]]: each["Value"] for each in found}
+            parameters = self._client.get_parameters(Names=list(names))["Parameters"]
+        return {names[each["Name"]]: each["Value"] for each in parameters}
 
     def put(self, facts: Mapping[str, str]) -> None:
         """Set the facts. Raises LakegateError FACTS_UNAVAILABLE."""

@@ -77,12 +77,12 @@ def choices(file: Path) -> dict[str, str]:
     if not file.exists():
         return {}
     try:
-        found = yaml.safe_load(file.read_text())
+        parameters = yaml.safe_load(file.read_text())
     except (OSError, yaml.YAMLError) as error:
         raise LakegateError("BAD_SETTING", f"{file} cannot be read: {error}") from error
-    if not isinstance(found or {}, dict):
+    if not isinstance(parameters or {}, dict):
         raise LakegateError("BAD_SETTING", f"{file} must have names and values: SlackChannel: …")
-    return {str(name): _text(file, name, value) for name, value in (found or {}).items()}
+    return {str(name): _text(file, name, value) for name, value in (parameters or {}).items()}
 
 
 def _text(file: Path, name: object, value: object) -> str:

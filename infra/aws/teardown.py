@@ -75,5 +75,5 @@ def stack_by_hand(stack: str) -> str:
 
 def _waiting(sqs: Any, address: str) -> int:
     names = [f"ApproximateNumberOfMessages{kind}" for kind in ("", "NotVisible", "Delayed")]
-    found = sqs.get_queue_attributes(QueueUrl=address, AttributeNames=names)["Attributes"]
-    return sum(int(found.get(name, 0)) for name in names)
+    attributes = sqs.get_queue_attributes(QueueUrl=address, AttributeNames=names)["Attributes"]
+    return sum(int(attributes.get(name, 0)) for name in names)

@@ -184,7 +184,7 @@ def audit(
     spec, (here, skipped) = spec_of(contract, file, limits), _divided(contract)
     try:
         with explained("the file cannot be audited", contract):
-            found = _ingested(spark, spec, here, file)
+            outcome = _ingested(spark, spec, here, file)
     except Permanent as error:
         return errored(spec, error)
     except LakegateError:
@@ -193,7 +193,7 @@ def audit(
         kind = type(error).__name__
         message = f"Spark ended while it audited {file} ({kind})\nIs there memory and disk for it?"
         raise LakegateError("SPARK_ENDED", message) from error
-    return replace(found, checks=(*found.checks, *skipped))
+    return replace(outcome, checks=(*outcome.checks, *skipped))
 
 
 def broken_rows(
@@ -244,10 +244,10 @@ def local_session(spark: SparkSession, spec: JobSpec, home: Path) -> SparkSessio
 
 
 def spec_of(contract: Contract, file: Path, limits: Limits) -> JobSpec:
-    found = file.stat()
+    status = file.stat()
     now = times.text(datetime.now(UTC))
-    version = str(found.st_mtime_ns)
-    landed = LandedObject("", str(file), version, version, found.st_size, landed_at=now)
+    version = str(status.st_mtime_ns)
+    landed = LandedObject("", str(file), version, version, status.st_size, landed_at=now)
     return JobSpec(
         ingestion=ingestion_id(landed),
         attempt=1,

@@ -79,7 +79,7 @@ def _wrong(jars: Iterable[Jar], directory: Path) -> list[Jar]:
     every = list(jars)
     with ThreadPoolExecutor() as threads:
         sums = list(threads.map(lambda jar: _sum(directory / jar.file_name), every))
-    return [jar for jar, found in zip(every, sums, strict=True) if found != jar.sha256]
+    return [jar for jar, digest in zip(every, sums, strict=True) if digest != jar.sha256]
 
 
 def _fetch(jars: list[Jar], directory: Path, resolve: Resolve) -> None:

@@ -21,10 +21,10 @@ _OUTSIDE = {"<": "below", ">": "above", "<=": "not above", ">=": "not below"}
 
 def sentence(failed: Sequence[CheckResult], checks: Mapping[str, "Check"]) -> str:
     """Return what failed checks found, the first ones in full; `checks` are the contract's."""
-    found = [_cause(each, checks.get(each.id)) for each in failed[:_MOST_CHECKS]]
+    causes = [_cause(each, checks.get(each.id)) for each in failed[:_MOST_CHECKS]]
     left = len(failed) - _MOST_CHECKS
     more = [f"and {count(left, 'more failed check')}"] if left > 0 else []
-    return one_line(", ".join(dict.fromkeys([*found, *more])))[:_LONGEST]
+    return one_line(", ".join(dict.fromkeys([*causes, *more])))[:_LONGEST]
 
 
 def finding(check: Mapping[str, Any]) -> str:
@@ -93,9 +93,9 @@ def _row_count(found: str, expected: str) -> str:
 
 def _keys(check: CheckResult) -> str:
     """Return the first keys that are there several times, with their places in parentheses."""
-    found = failing_rows.repeated(check)
-    keys = [f"{key} ({at})" if at else key for key, at in found[:_MOST_KEYS]]
-    return ", ".join([*keys, *(["…"] if len(found) > _MOST_KEYS else [])])
+    repeated = failing_rows.repeated(check)
+    keys = [f"{key} ({at})" if at else key for key, at in repeated[:_MOST_KEYS]]
+    return ", ".join([*keys, *(["…"] if len(repeated) > _MOST_KEYS else [])])
 
 
 def _values(check: CheckResult, rule: "Check") -> str:

@@ -45,8 +45,8 @@ class WrongColumns:
     @property
     def sentence(self) -> str:
         """Return all of it for people: causes first, then each column once."""
-        found = (*self.causes, *self._padded(), *self._missing(), *self._unexpected())
-        return "; ".join((*found, *self._repeated(), *self._others()))[:_LONGEST]
+        parts = (*self.causes, *self._padded(), *self._missing(), *self._unexpected())
+        return "; ".join((*parts, *self._repeated(), *self._others()))[:_LONGEST]
 
     def _padded(self) -> Iterator[str]:
         if self.padded:
@@ -65,8 +65,8 @@ class WrongColumns:
             yield f"{len(missing):,} of {self.expected:,} columns are missing: {listed}"
 
     def _renamed(self, name: str) -> str:
-        found = [each for each in self.renames if each.column == name]
-        return f" (perhaps {_named([found[0].found])}, score {found[0].score:.2f})" if found else ""
+        pairs = [each for each in self.renames if each.column == name]
+        return f" (perhaps {_named([pairs[0].found])}, score {pairs[0].score:.2f})" if pairs else ""
 
     @property
     def _is_explained(self) -> bool:

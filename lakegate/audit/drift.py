@@ -106,8 +106,8 @@ class Baselines:
 
     def accepted(self, ingestion: str) -> Acceptance | None:
         """Return who accepted an ingestion's run, unless a later one was accepted."""
-        found = (each.accepted for each in self.series.values() if each.accepted)
-        return next((each for each in found if each.ingestion == ingestion), None)
+        acceptances = (each.accepted for each in self.series.values() if each.accepted)
+        return next((each for each in acceptances if each.ingestion == ingestion), None)
 
     def _known(self, key: str) -> Series:
         return self.series.get(key, Series())
@@ -191,15 +191,15 @@ def baseline(check: Check, measured: float, known: Baselines) -> Baseline:
     return Baseline(rule, measured, len(values), middle, distance)
 
 
-def deviation(check: Check, found: Baseline, rows: int) -> float:
+def deviation(check: Check, history: Baseline, rows: int) -> float:
     """Return the deviation of a measure in robust standard deviations.
 
     The unit is at least one row, for counts, and 1 % of the median, so that a constant measure may
     vary a little.
     """
-    middle, mad = found.median or 0.0, found.mad or 0.0
+    middle, mad = history.median or 0.0, history.mad or 0.0
     unit = max(_CONSISTENT * mad, _LEAST_SHARE * abs(middle), _one_row(check, rows))
-    distance = abs(found.measured - middle)
+    distance = abs(history.measured - middle)
     return distance / unit if unit else inf if distance else 0.0
 
 

@@ -32,11 +32,11 @@ def repeated(check: CheckResult) -> list[tuple[str, str]]:
 
 def shown(rows: Iterable[_Row]) -> list[dict[str, Any]]:
     """Return sample rows for a table: place and values, without addresses in the lake."""
-    found = list(rows)
-    taken = any("place" in row and PLACE in row for row in found)
+    listed = list(rows)
+    taken = any("place" in row and PLACE in row for row in listed)
     name = PLACE if taken else "place"
-    is_placed = any(PLACE in row for row in found)
-    return [{**({name: row.get(PLACE, "")} if is_placed else {}), **_values(row)} for row in found]
+    is_placed = any(PLACE in row for row in listed)
+    return [{**({name: row.get(PLACE, "")} if is_placed else {}), **_values(row)} for row in listed]
 
 
 def offending(check: CheckResult) -> tuple[str, ...]:
@@ -70,11 +70,11 @@ def _own(row: _Row, columns: Sequence[str]) -> dict[str, Any]:
 
 def _by_key(rows: Sequence[_Row], columns: Sequence[str]) -> list[list[_Row]]:
     """Return the rows of each key, which stand side by side; of two keys values may look alike."""
-    found = []
+    of_keys = []
     for (_, many), alike in groupby(rows, key=lambda row: (_own(row, columns), row[TIMES])):
         left, size = list(alike), min(int(many), MOST_OF_KEY)
-        found += [left[at : at + size] for at in range(0, len(left), size)]
-    return found
+        of_keys += [left[at : at + size] for at in range(0, len(left), size)]
+    return of_keys
 
 
 def _repeated(rows: Sequence[_Row], columns: Sequence[str]) -> tuple[str, str]:

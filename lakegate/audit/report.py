@@ -341,11 +341,11 @@ def _wrong_columns(document: dict[str, Any] | None) -> WrongColumns | None:
 
 def _expect_types(value: _Told | _Found) -> None:
     for field_ in dataclasses.fields(value):
-        found = getattr(value, field_.name)
-        if not _fits(found, field_.type):
+        content = getattr(value, field_.name)
+        if not _fits(content, field_.type):
             raise TypeError(f"{field_.name} is not of the type {field_.type}")
-        if field_.type is int and not 0 <= found < _LARGEST:
-            raise ValueError(f"{field_.name} cannot be {found}")
+        if field_.type is int and not 0 <= content < _LARGEST:
+            raise ValueError(f"{field_.name} cannot be {content}")
 
 
 _NOTHING = type(None)
@@ -358,12 +358,12 @@ _ALLOWED: Mapping[Any, tuple[type, ...]] = {
 _ITEMS: Mapping[Any, type] = {tuple[str, ...]: str, tuple[int, ...]: int}
 
 
-def _fits(found: Any, type_: Any) -> bool:
+def _fits(given: Any, type_: Any) -> bool:
     """Return whether a value is of a type, as far as text, numbers and lists of them go."""
     if allowed := _ALLOWED.get(type_):
-        return type(found) in allowed
+        return type(given) in allowed
     item = _ITEMS.get(type_)
-    return item is None or all(type(each) is item for each in found)
+    return item is None or all(type(each) is item for each in given)
 
 
 def _check(document: dict[str, Any]) -> CheckResult:

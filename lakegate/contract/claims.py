@@ -29,12 +29,12 @@ def claiming(contracts: Iterable[Contract], key: str) -> Contract:
         prefixes = ", ".join(contract.landing_prefix for contract in known) or "none"
         message = f"no contract claims the key {one_line(key)}: the landing prefixes are {prefixes}"
         raise Permanent("NO_CONTRACT", message)
-    found = max(fitting, key=lambda contract: len(contract.landing_prefix))
-    tables = sorted(each.table for each in fitting if each.landing_prefix == found.landing_prefix)
+    longest = max(fitting, key=lambda contract: len(contract.landing_prefix))
+    tables = sorted(each.table for each in fitting if each.landing_prefix == longest.landing_prefix)
     if len(tables) > 1:
-        message = f"{' and '.join(tables)} have the same landing prefix, {found.landing_prefix}"
+        message = f"{' and '.join(tables)} have the same landing prefix, {longest.landing_prefix}"
         raise Permanent("CONTRACTS_CLASH", f"{message}: push one with another, or withdraw one")
-    return found
+    return longest
 
 
 def refuse_clashes(contracts: Mapping[str, Contract]) -> None:

@@ -146,22 +146,22 @@ def declared_type(physical: str, logical: str) -> tuple[str, int | None]:
     What only another system keeps so says nothing: the logical type decides. Raises ValueError,
     with a sentence for people, for what seems misspelt, and for a type of another logical type.
     """
-    found = _parsed(physical)
-    name = _name(found) if found else physical
+    parsed = _parsed(physical)
+    name = _name(parsed) if parsed else physical
     base = _PHYSICAL.get(name, "")
-    if not found or says_nothing(physical, logical):
+    if not parsed or says_nothing(physical, logical):
         _refuse_like_known(physical)
         return _DEFAULTS[logical], None
     if base not in _FAMILIES[logical] or (name == "time" and logical != "time"):
         raise ValueError(f"{physical} is not a type for a column of logicalType {logical}")
     if base == "decimal":
-        return _decimal(physical, found[2], found[3], whole=logical == "integer"), None
-    says_little = (base in (*_WITH_DIGITS, *_WITH_WIDTH) or name == "time") and found[3] is None
-    if found[2] is None or base in _FLOATS or says_little:
+        return _decimal(physical, parsed[2], parsed[3], whole=logical == "integer"), None
+    says_little = (base in (*_WITH_DIGITS, *_WITH_WIDTH) or name == "time") and parsed[3] is None
+    if parsed[2] is None or base in _FLOATS or says_little:
         return base, None
-    if name not in _WITH_LENGTH or found[3] is not None:
+    if name not in _WITH_LENGTH or parsed[3] is not None:
         raise ValueError(f"{physical}: {name} takes no such numbers here")
-    return base, int(found[2])
+    return base, int(parsed[2])
 
 
 def says_nothing(physical: str, logical: str) -> bool:
@@ -176,7 +176,7 @@ def logical_of(physical: str) -> str:
     base = _base(physical)
     if base == "decimal":
         return "number"
-    if (found := _parsed(physical)) and found[1] == "time":
+    if (parsed := _parsed(physical)) and parsed[1] == "time":
         return "time"
     families = (logical for logical, family in _FAMILIES.items() if base in family)
     return next(families, "")
@@ -194,9 +194,9 @@ def _name(declaration: re.Match[str]) -> str:
 
 def whole_range(physical: str) -> tuple[int | None, int | None]:
     """Return the least and greatest value of a physical type whose column type holds more."""
-    found = _parsed(physical)
+    parsed = _parsed(physical)
     ranges: Mapping[str, tuple[int, int]] = _RANGES | _WIDER_RANGES
-    return ranges.get(_name(found), (None, None)) if found else (None, None)
+    return ranges.get(_name(parsed), (None, None)) if parsed else (None, None)
 
 
 def has_open_digits(physical: str) -> bool:
@@ -211,8 +211,8 @@ def is_known(physical: str) -> bool:
 
 def _base(physical: str) -> str | None:
     """Return the column type of a known physical type, without its digits."""
-    found = _parsed(physical)
-    return _PHYSICAL.get(_name(found)) if found else None
+    parsed = _parsed(physical)
+    return _PHYSICAL.get(_name(parsed)) if parsed else None
 
 
 def _refuse_like_known(physical: str) -> None:

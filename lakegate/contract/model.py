@@ -231,7 +231,7 @@ def _contract(root: Field, sha256: str) -> Contract:
         table=table,
         landing_prefix=landing_prefix(settings, table),
         format=format_,
-        columns=tuple(found.column for found in properties),
+        columns=tuple(entry.column for entry in properties),
         checks=read_checks(
             schema, table, properties, format_=format_, latest_by=write_mode.latest_by
         ),
@@ -322,7 +322,7 @@ def _table_name(schema: Field) -> str:
 
 def _own_names(schema: Field, table: str, properties: Sequence[Property]) -> set[str]:
     """Return what a service level can call the table, or one of its columns."""
-    columns = {name for found in properties for name in (found.name, found.column.name)}
+    columns = {name for each in properties for name in (each.name, each.column.name)}
     return {schema.text("name"), table, table.rpartition(".")[2], *columns} - {""}
 
 

@@ -33,8 +33,8 @@ def why_alone(contract: Contract) -> str:
         f"files in {encoding} are read one at a time": encoding != "UTF-8",
         "its contract has write: spark": contract.write == "spark",
     }
-    found = ((check.id, _why(check)) for check in contract.checks)
-    needs = (f"its check {id_} {why}" for id_, why in found if why)
+    by_check = ((check.id, _why(check)) for check in contract.checks)
+    needs = (f"its check {id_} {why}" for id_, why in by_check if why)
     return next(chain((why for why, holds in reasons.items() if holds), needs), "")
 
 

@@ -79,15 +79,15 @@ def read_manifest(text: str | bytes, limits: Limits = DEFAULTS) -> tuple[Listed,
         raise _bad("has no list of files", f"it must be as {_EXAMPLE}")
     if unknown := sorted(set(document) - {"files"}):
         raise _bad(f"has more than files in it: {_names(unknown)}", "take that out")
-    found = tuple(_listed(each, number) for number, each in enumerate(document["files"], 1))
-    if not found:
+    files = tuple(_listed(each, number) for number, each in enumerate(document["files"], 1))
+    if not files:
         raise _bad("names no file", "name at least one")
-    if len(found) > limits.most_batch_files:
+    if len(files) > limits.most_batch_files:
         most = f"{limits.most_batch_files:,} are taken: make several batches of it"
-        raise _bad(f"names {len(found):,} files", f"at most {most}, or raise MostBatchFiles")
-    if twice := [key for key, n in Counter(each.key for each in found).items() if n > 1]:
+        raise _bad(f"names {len(files):,} files", f"at most {most}, or raise MostBatchFiles")
+    if twice := [key for key, n in Counter(each.key for each in files).items() if n > 1]:
         raise _bad(f"names {_names(twice)} more than once", "name each file once")
-    return found
+    return files
 
 
 def _listed(entry: Any, number: int) -> Listed:

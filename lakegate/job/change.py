@@ -118,12 +118,12 @@ class Change:
         """
         try:
             change = cls(**load_json(text))
-            found = change.key
+            own_key = change.key
         except (TypeError, ValueError) as error:
             raise Permanent(
                 "BAD_CHANGE", f"{key} is not the text of a change: {error!r}"
             ) from error
-        if found != key:
+        if own_key != key:
             raise Permanent("BAD_CHANGE", f"the text of {key} is not the one that was asked for")
         return change
 

@@ -37,18 +37,18 @@ def problems(findings: Mapping[str, Any], versions: Mapping[str, str]) -> Iterat
 
 
 def _library_differences(
-    name: str, found: Mapping[str, Any], versions: Mapping[str, str]
+    name: str, facts: Mapping[str, Any], versions: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield how the libraries on a worker differ from those that the job takes along."""
     wrong = [
-        f"{package} is {found.get(package, 'missing')}, not {versions[package]}"
+        f"{package} is {facts.get(package, 'missing')}, not {versions[package]}"
         for package in LIBRARIES
-        if found.get(package) != versions[package]
+        if facts.get(package) != versions[package]
     ]
     if wrong:
         place = name.removeprefix("libraries_of_")
         yield (
-            f"the {place} does not have the job's libraries: {found.get('error', '; '.join(wrong))}"
+            f"the {place} does not have the job's libraries: {facts.get('error', '; '.join(wrong))}"
             f"\n    They are for Python {versions['python']} and one kind of processor: let"
             " Architecture in stages/STAGE.yml be the application's, and deploy again."
         )

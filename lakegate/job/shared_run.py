@@ -60,8 +60,8 @@ class SharedRun:
 
         Raises ValueError or TypeError for a text that is no JSON object.
         """
-        found = load_json(argument).get(_SHARED)
-        return cls(**found | {"apart": tuple(found.get("apart", ()))}) if found else None
+        fields = load_json(argument).get(_SHARED)
+        return cls(**fields | {"apart": tuple(fields.get("apart", ()))}) if fields else None
 
 
 @dataclass(frozen=True)
@@ -96,10 +96,10 @@ class Turn:
         Raises ValueError or TypeError for a text that is no JSON object, and for a turn without
         files or with files of several tables.
         """
-        found = load_json(argument)
-        if _TURN not in found:
+        document = load_json(argument)
+        if _TURN not in document:
             return None
-        specs = tuple(JobSpec.from_argument(json.dumps(each)) for each in found[_TURN])
+        specs = tuple(JobSpec.from_argument(json.dumps(each)) for each in document[_TURN])
         if len({spec.table for spec in specs}) != 1:
             raise ValueError("the files of a turn are of one table")
         return cls(specs)
@@ -129,7 +129,7 @@ class Judged:
         """Return what `to_json` wrote, None for another message. Raises ValueError, TypeError."""
         if _JUDGED not in message:
             return None
-        found = message[_JUDGED]
-        again = found.get("again", ())  # a run of an older release, still up, has no turns
-        lists = {"reports": found["reports"], "alone": found["alone"], "again": again}
-        return cls(str(found["run"]), **{name: tuple(map(str, x)) for name, x in lists.items()})
+        fields = message[_JUDGED]
+        again = fields.get("again", ())  # a run of an older release, still up, has no turns
+        lists = {"reports": fields["reports"], "alone": fields["alone"], "again": again}
+        return cls(str(fields["run"]), **{name: tuple(map(str, x)) for name, x in lists.items()})

@@ -50,9 +50,9 @@ class Comparison:
     def from_json(cls, text: str | bytes, key: str) -> "Comparison":
         """Return the report that `to_json` wrote. Raises Permanent BAD_REPORT."""
         try:
-            found = load_json(text)
-            before, after = (Fingerprint(**found.pop(name)) for name in ("before", "after"))
-            return cls(**found, before=before, after=after)
+            fields = load_json(text)
+            before, after = (Fingerprint(**fields.pop(name)) for name in ("before", "after"))
+            return cls(**fields, before=before, after=after)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             message = f"{key} is not the report of a comparison: {error!r}"
             raise Permanent("BAD_REPORT", message) from error

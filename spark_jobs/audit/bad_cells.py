@@ -124,8 +124,8 @@ def _landed_number(row: str, name: str) -> str:
         keys = json.loads(row, parse_int=_Number, parse_float=_Number)
     except (ValueError, RecursionError):
         return ""
-    found = next((each for key, each in keys.items() if key.lower() == name.lower()), "")
-    return str(found) if isinstance(found, _Number) else ""
+    landed = next((each for key, each in keys.items() if key.lower() == name.lower()), "")
+    return str(landed) if isinstance(landed, _Number) else ""
 
 
 class _Number(str):

@@ -47,10 +47,10 @@ def broken_rows(
 
 
 def _unreadable(rows: Unreadable, contract: Contract) -> _Found:
-    found = collected(rows.rows().limit(MOST + 1))
-    require_few(len(found))
+    bad_rows = collected(rows.rows().limit(MOST + 1))
+    require_few(len(bad_rows))
     secrecy = Secrecy(everything=False, columns=frozenset(), order=rows.names)
-    for row in found:
+    for row in bad_rows:
         for cell in cells_of(row, "", contract, secrecy):
             yield row[PLACE], f"{cell.column}: {cell.reason}" if cell.column else cell.reason
 
@@ -61,9 +61,9 @@ def _broken_rows(rows: DataFrame, checks: Sequence[Check], contract: Contract) -
     breaks = [F.expr(check_sql.counts_row(check, contract)) for check in checks]
     flags = [each.alias(f"b{n}") for n, each in enumerate(breaks)]
     broken = rows.select(PLACE, *flags).where(" OR ".join(f"b{n}" for n in range(len(checks))))
-    found = collected(broken.limit(MOST + 1))
-    require_few(len(found))
-    for row in found:
+    bad_rows = collected(broken.limit(MOST + 1))
+    require_few(len(bad_rows))
+    for row in bad_rows:
         for n, check in enumerate(checks):
             if row[f"b{n}"]:
                 yield row[PLACE], causes.row_cause(check)
@@ -75,7 +75,7 @@ def _repeated(rows: DataFrame, check: Check, contract: Contract) -> _Found:
     keyed = keys.keys_of(rows.where(check_sql.checks_row(check)), key, PLACE)
     alike = F.count(F.lit(1)).over(Window.partitionBy(*keyed.columns[: len(key)]))
     several = keyed.withColumn("alike", alike).where("alike > 1").select(PLACE)
-    found = collected(several.limit(MOST + 1))
-    require_few(len(found))
-    for row in found:
+    repeated = collected(several.limit(MOST + 1))
+    require_few(len(repeated))
+    for row in repeated:
         yield row[PLACE], causes.row_cause(check)

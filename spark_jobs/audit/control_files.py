@@ -28,7 +28,7 @@ _LONGEST, _HIGHEST_POWER = 400, 400
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Number:
     """A number of the file, and the sum of the absolute values that it is the sum of.
 
     The number is None where it is beyond 38 digits or no number.
@@ -56,11 +56,11 @@ def control_differences(run: Run, control: Control, text: str) -> tuple[int, str
 
     Raises Permanent BAD_CONTROL unless the control file states exactly the numbers of the contract.
     """
-    stated, found = _stated(control, text), _found(run, control)
-    apart = [name for name in stated if not found[name].is_same(stated[name])]
+    stated, actual = _stated(control, text), _numbers(run, control)
+    apart = [name for name in stated if not actual[name].is_same(stated[name])]
     hidden = [f"sum({c.name})" for c in run.contract.columns if c.sensitive]
     words = [
-        f"{name} differs" if name in hidden else f"{name} is {found[name]}, not {stated[name]}"
+        f"{name} differs" if name in hidden else f"{name} is {actual[name]}, not {stated[name]}"
         for name in apart
     ]
     return len(apart), "; ".join(words)
@@ -111,24 +111,24 @@ def _csv_lines(text: str) -> list[list[str]]:
 
 def _once(stated: Iterable[tuple[str, object]]) -> dict[str, object]:
     """Return the stated values by name. Raises Permanent BAD_CONTROL for one that comes twice."""
-    found: dict[str, object] = {}
+    by_name: dict[str, object] = {}
     for name, value in stated:
-        if name in found:
+        if name in by_name:
             told = name if name == _ROWS else "another name"  # which may be a row's value
             raise _bad_control(f"it states {told} twice")
-        found[name] = value
-    return found
+        by_name[name] = value
+    return by_name
 
 
-def _found(run: Run, control: Control) -> Mapping[str, _Found]:
+def _numbers(run: Run, control: Control) -> Mapping[str, _Number]:
     sums = [_sum(run, name).alias(f"sum({name})") for name in control.sums]
-    found = run.rows.agg(*sums).collect()[0].asDict() if sums else {}
+    totals = run.rows.agg(*sums).collect()[0].asDict() if sums else {}
     # The sum of no values is 0, as senders state it.
     named = {
-        name: _Found(sum_ if many else Decimal(0), size)
-        for name, (sum_, many, size) in found.items()
+        name: _Number(sum_ if many else Decimal(0), size)
+        for name, (sum_, many, size) in totals.items()
     }
-    return {_ROWS: _Found(Decimal(run.written)), **named}
+    return {_ROWS: _Number(Decimal(run.written)), **named}
 
 
 def _sum(run: Run, name: str) -> Column:

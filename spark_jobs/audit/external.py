@@ -31,13 +31,13 @@ def answer(run: Run, sql: str, rows: DataFrame) -> Number:
     main_table.open_table(run)  # gives the session the catalog of the other tables
     rows.createOrReplaceTempView(quoted(view))
     try:
-        found = run.spark.sql(text).limit(2).collect()
+        answers = run.spark.sql(text).limit(2).collect()
     finally:
         run.spark.catalog.dropTempView(view)
-    if len(found) != 1 or len(found[0]) != 1:
-        shape = f"{len(found) or 'no'} rows of {len(found[0]) if found else 0} values"
+    if len(answers) != 1 or len(answers[0]) != 1:
+        shape = f"{len(answers) or 'no'} rows of {len(answers[0]) if answers else 0} values"
         raise Permanent("BAD_QUERY", f"the query must return one value, but returns {shape}")
-    return _number(found[0][0])
+    return _number(answers[0][0])
 
 
 def _with_resolved_tables(run: Run, sql: str, view: str) -> str:

@@ -68,24 +68,24 @@ def searched(read: Callable[[], AbstractContextManager[Source]], contract: Contr
     def find(rows: Sequence[Stored]) -> list[str]:
         try:
             with read() as source:
-                return _found(source.placed, rows, contract) if source.placed else nowhere(rows)
+                return _places(source.placed, rows, contract) if source.placed else nowhere(rows)
         except (*jvm.JavaError, LakegateError):
             return nowhere(rows)
 
     return find
 
 
-def _found(file: Placed, rows: Sequence[Stored], contract: Contract) -> list[str]:
+def _places(file: Placed, rows: Sequence[Stored], contract: Contract) -> list[str]:
     hashes = [row.hash for row in rows]
     most = max(map(hashes.count, hashes))
     same = Window.partitionBy(_HASH).orderBy(PLACE)
     alike = file.rows().select(PLACE, hash_of(contract).alias(_HASH))
     alike = alike.where(F.col(_HASH).isin(*set(hashes)))
     first = alike.withColumn(_NTH, F.row_number().over(same)).where(F.col(_NTH) <= most)
-    found = sorted(collected(first), key=lambda row: row[PLACE])
-    found_at = told([row[PLACE] for row in found], file.every, file.unit)
+    matches = sorted(collected(first), key=lambda row: row[PLACE])
+    found_at = told([row[PLACE] for row in matches], file.every, file.unit)
     of_hash: dict[int, list[str]] = {}
-    for row, at in zip(found, found_at, strict=True):
+    for row, at in zip(matches, found_at, strict=True):
         of_hash.setdefault(row[_HASH], []).append(at)
     left = {each: iter(places) for each, places in of_hash.items()}
     return [next(left.get(each, iter(())), "") for each in hashes]

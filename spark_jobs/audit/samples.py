@@ -71,12 +71,12 @@ def with_samples(
 
 
 def _placed(
-    found: Mapping[str, Sequence[_Sampled]], contract: Contract, find: FindPlaces
+    sampled: Mapping[str, Sequence[_Sampled]], contract: Contract, find: FindPlaces
 ) -> dict[str, Samples]:
     """Return the samples of each check by their places, which are all found at once."""
-    every = list(dict.fromkeys(row.stored for rows in found.values() for row in rows))
+    every = list(dict.fromkeys(row.stored for rows in sampled.values() for row in rows))
     at = dict(zip(every, find(every), strict=True)) if every else {}
-    placed = {id_: [(row, at[row.stored]) for row in rows] for id_, rows in found.items()}
+    placed = {id_: [(row, at[row.stored]) for row in rows] for id_, rows in sampled.items()}
     return {
         id_: tuple(
             _sample(row, place) for row, place in _ordered(rows) if contract.allow_samples or place
@@ -108,16 +108,16 @@ def _sampled(check: Check, run: Run, read: Source) -> list[_Sampled]:
     """Return a few rows that break a check: those in the table, or those that it quarantines."""
     names = _shown_columns(check, run.contract)
     if check.metric in (Metric.DUPLICATE, Metric.ORPHAN):
-        found: Iterable[Row] = _key_rows(check, run, names)
+        samples: Iterable[Row] = _key_rows(check, run, names)
     elif check.metric in OF_ROWS:
         rows = read.rows if check.quarantine else run.rows
         broken = rows.where(F.expr(check_sql.counts_row(check, run.contract)))
         columns = _columns(broken, names, run.contract, in_table=not check.quarantine)
-        found = broken.select(*columns).limit(_ROWS).collect()
+        samples = broken.select(*columns).limit(_ROWS).collect()
     else:
         return []
     sampled: dict[Stored, _Sampled] = {}
-    for row in _numbered(_read(row, names, run.contract) for row in found):
+    for row in _numbered(_read(row, names, run.contract) for row in samples):
         sampled.setdefault(row.stored, row)  # a row may have a key that is in the table as well
     return list(sampled.values())
 
@@ -189,12 +189,12 @@ def _repeated(keyed: DataFrame, parts: list[str]) -> list[Row]:
 
 
 def _read(row: Row, names: Sequence[str], contract: Contract) -> _Sampled:
-    found = row.asDict()
+    cells = row.asDict()
     hidden = contract.concealed if contract.allow_samples else frozenset(names)
-    values = {name: _shown(name, found[f"v{n}"], hidden) for n, name in enumerate(names)}
-    times = {TIMES: str(found[TIMES])} if TIMES in found else {}
-    stored = Stored(found[_HASH], found[_FILE], found[_POSITION])
-    return _Sampled(stored, {**times, **values}, found.get(_KEY, 0))
+    values = {name: _shown(name, cells[f"v{n}"], hidden) for n, name in enumerate(names)}
+    times = {TIMES: str(cells[TIMES])} if TIMES in cells else {}
+    stored = Stored(cells[_HASH], cells[_FILE], cells[_POSITION])
+    return _Sampled(stored, {**times, **values}, cells.get(_KEY, 0))
 
 
 def _shown(name: str, value: str | None, hidden: frozenset[str]) -> str | None:

@@ -49,11 +49,11 @@ def by_file(rows: DataFrame, contract: Contract) -> dict[str, Measures]:
     They are those of each file with rows, by its address in `FILE`. Raises one of `JavaError` where
     a file cannot be read, or a condition of the contract cannot be evaluated.
     """
-    found: dict[str, Measures] = {}
+    measures: dict[str, Measures] = {}
     for checks in _together(list(filter(is_measured, contract.checks))):
         for file, each in _measured(rows, checks, contract, FILE).items():
-            found[file] = found.get(file, {}) | each
-    return found
+            measures[file] = measures.get(file, {}) | each
+    return measures
 
 
 def is_measured(check: Check) -> bool:
@@ -91,14 +91,14 @@ def _by_halves(run: Run, rows: DataFrame, checks: Sequence[Check]) -> Measures:
     try:
         for check in checks:
             check_own_sql(run.spark, check)
-        (found,) = _measured(rows, checks, run.contract).values()
+        (measures,) = _measured(rows, checks, run.contract).values()
     except (*jvm.JavaError, Permanent) as error:
         why = problem(run, error)
         if len(checks) == 1:
             return {checks[0].id: Measured(None, run.written, Tier.SCAN, why)}
         half = len(checks) // 2
         return _by_halves(run, rows, checks[:half]) | _by_halves(run, rows, checks[half:])
-    return found
+    return measures
 
 
 def _measured(
@@ -106,8 +106,8 @@ def _measured(
 ) -> dict[str, Measures]:
     """Return the measures by `FILE`, or those of all rows under "" if it is not asked for."""
     asked = [F.count(F.lit(1)).alias(_ROWS), *aggregates(checks, contract)]
-    found = [row.asDict() for row in rows.groupBy(*by).agg(*asked).collect()]
-    return {each.get(FILE, ""): read(checks, each, each[_ROWS]) for each in found}
+    counts = [row.asDict() for row in rows.groupBy(*by).agg(*asked).collect()]
+    return {each.get(FILE, ""): read(checks, each, each[_ROWS]) for each in counts}
 
 
 def aggregates(checks: Sequence[Check], contract: Contract) -> Iterator[Expression]:
@@ -118,10 +118,10 @@ def aggregates(checks: Sequence[Check], contract: Contract) -> Iterator[Expressi
             yield F.count_if(F.expr(check_sql.checks_row(check))).alias(f"rows_{n}")
 
 
-def read(checks: Sequence[Check], found: Counts, rows: int) -> Measures:
+def read(checks: Sequence[Check], counts: Counts, rows: int) -> Measures:
     """Return the measures, by check id, from the values of `aggregates` over so many rows."""
     return {
-        check.id: Measured(_number(found[f"value_{n}"]), found.get(f"rows_{n}", rows), Tier.SCAN)
+        check.id: Measured(_number(counts[f"value_{n}"]), counts.get(f"rows_{n}", rows), Tier.SCAN)
         for n, check in enumerate(checks)
     }
 

@@ -85,21 +85,21 @@ def _drift_result(
         return verdict.result(check, measured, contract)
     if value is None or not isfinite(value):
         return verdict.result(check, _skipped(measured, "there is no value to compare"), contract)
-    found = baseline(check, comparable(check, float(value), measured.rows), known)
-    if found.runs < FEWEST:
-        why = f"only {found.runs} of {FEWEST} published runs"
-        return replace(verdict.result(check, _skipped(measured, why), contract), baseline=found)
-    off = Measured(round(deviation(check, found, measured.rows), 4), measured.rows, Tier.HISTORY)
+    history = baseline(check, comparable(check, float(value), measured.rows), known)
+    if history.runs < FEWEST:
+        why = f"only {history.runs} of {FEWEST} published runs"
+        return replace(verdict.result(check, _skipped(measured, why), contract), baseline=history)
+    off = Measured(round(deviation(check, history, measured.rows), 4), measured.rows, Tier.HISTORY)
     result = verdict.result(check, off, contract)
-    words = _found(check.found(off.value, off.rows), found)
+    words = _off_by(check.found(off.value, off.rows), history)
     shown = f"{HIDDEN}, off by {off.value}" if contract.conceals(check) else words
-    return replace(result, found=shown, baseline=found)
+    return replace(result, found=shown, baseline=history)
 
 
 def _skipped(measured: Measured, why: str) -> Measured:
     return Measured(None, measured.rows, Tier.HISTORY, skipped=why)
 
 
-def _found(deviations: str, found: Baseline) -> str:
-    usual = f"{found.median:,.6g} is the median of {found.runs} published runs"
-    return f"{found.measured:,.6g}, off by {deviations}: {usual}"
+def _off_by(deviations: str, history: Baseline) -> str:
+    usual = f"{history.median:,.6g} is the median of {history.runs} published runs"
+    return f"{history.measured:,.6g}, off by {deviations}: {usual}"

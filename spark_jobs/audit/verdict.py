@@ -44,14 +44,14 @@ def _is_full(contract: Contract, rows: RowCounts) -> bool:
     return limits is not None and not limits.allows(rows.quarantined, rows.read)
 
 
-def _failing(found: CheckResult) -> CheckResult:
-    return replace(found, status=Status.FAIL) if found.status is Status.WARN else found
+def _failing(answer: CheckResult) -> CheckResult:
+    return replace(answer, status=Status.FAIL) if answer.status is Status.WARN else answer
 
 
 def result(check: Check, measured: Measured, contract: Contract) -> CheckResult:
     """Return the result of one check."""
     value = measured.value
-    found = CheckResult(
+    answer = CheckResult(
         id=check.id,
         metric=check.metric.value,
         columns=check.columns,
@@ -67,8 +67,8 @@ def result(check: Check, measured: Measured, contract: Contract) -> CheckResult:
     )
     if measured.problem or measured.skipped:
         found_text = "could not be measured" if measured.problem else "skipped"
-        return replace(found, found=found_text, message=measured.problem or measured.skipped)
-    return replace(found, found=HIDDEN, value="") if contract.conceals(check) else found
+        return replace(answer, found=found_text, message=measured.problem or measured.skipped)
+    return replace(answer, found=HIDDEN, value="") if contract.conceals(check) else answer
 
 
 def refused_columns(
@@ -139,8 +139,8 @@ def _file_results(contract: Contract, rows: RowCounts) -> Iterator[CheckResult]:
     status = Status.WARN if rows.bad and may_lack else readable.status
     yield replace(readable, counted=rows.bad, status=status, message=_what_became(rows))
     if limits:
-        found = f"{rows.quarantined:,} of {rows.read:,} rows were quarantined"
-        limit = _file_result(QUARANTINE_LIMIT, f"{limits.wording} quarantined", found, ok=not full)
+        words = f"{rows.quarantined:,} of {rows.read:,} rows were quarantined"
+        limit = _file_result(QUARANTINE_LIMIT, f"{limits.wording} quarantined", words, ok=not full)
         yield replace(limit, status=Status.WARN) if rows.quarantined and not full else limit
     if not any(c.metric is Metric.ROWS and c.scope is Scope.FILE for c in contract.checks):
         yield _file_result(

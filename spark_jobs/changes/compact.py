@@ -87,10 +87,10 @@ def data_files(table: Any) -> dict[str, Any]:
     if iceberg.has_deletes(table):
         raise Permanent("ROWS_DELETED", "delete files hide rows of the table")
     scans = iceberg.planned_scans(table)
-    found = {str(scan.file().location()): scan for scan in scans}
-    if len(found) < len(scans):
+    by_address = {str(scan.file().location()): scan for scan in scans}
+    if len(by_address) < len(scans):
         raise Permanent("FILE_TWICE", "the table lists a data file more than once")
-    return found
+    return by_address
 
 
 def _table(spark: SparkSession, name: str, catalog: str) -> Any:
@@ -118,10 +118,10 @@ def _fingerprint(spark: SparkSession, table: Any, scans: Sequence[Any], key: str
     """Return the fingerprint of the rows in data files. Raises Permanent if these count others."""
     if not scans:
         return Fingerprint(0, "0")
-    found = fingerprint(iceberg.rows_in(spark, table, scans), key)
-    if found.rows != sum(scan.file().recordCount() for scan in scans):
+    counted = fingerprint(iceberg.rows_in(spark, table, scans), key)
+    if counted.rows != sum(scan.file().recordCount() for scan in scans):
         raise Permanent("ROWS_MISCOUNTED", "the table counts other rows than its data files have")
-    return found
+    return counted
 
 
 def fingerprint(rows: DataFrame, key: str) -> Fingerprint:

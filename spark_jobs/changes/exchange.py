@@ -93,10 +93,10 @@ class Exchange:
     def moved(self, spark: SparkSession, table: Any) -> tuple[int, int]:
         """Return how many rows the table gains and loses; equal rows of both are neither."""
         sides = [(self.gained, 1), (self.lost, -1)]
-        found = [_texts(iceberg.rows_in(spark, table, s), sign) for s, sign in sides if s]
-        if not found:
+        texts = [_texts(iceberg.rows_in(spark, table, s), sign) for s, sign in sides if s]
+        if not texts:
             return 0, 0
-        each = reduce(DataFrame.union, found).groupBy("text").agg(F.sum("times").alias("times"))
+        each = reduce(DataFrame.union, texts).groupBy("text").agg(F.sum("times").alias("times"))
         gained, lost = (F.sum(F.greatest(F.col("times") * sign, F.lit(0))) for sign in (1, -1))
         ((added, removed),) = each.agg(gained, lost).collect()
         return added or 0, removed or 0

@@ -63,6 +63,6 @@ def _check_target(target: Any, table: str) -> None:
         named = list(map(str, jvm.items_of(target.multipartIdentifier())))
     wanted = table.split(".")
     if named not in (wanted, [CATALOG, *wanted]):
-        found = ".".join(named) or "something else"
-        message = f"the change is for {table}, but its statement changes {found}"
+        changed = ".".join(named) or "something else"
+        message = f"the change is for {table}, but its statement changes {changed}"
         raise Permanent("BAD_STATEMENT", message)

@@ -81,15 +81,15 @@ def judge(after: WholeTable, before: WholeTable) -> tuple[CheckResult, ...]:
     ]
     blamed = [
         check
-        for check, found in zip(checks, results, strict=True)
-        if found.status is Status.FAIL and _allows_some_in_each_file(check)
+        for check, answer in zip(checks, results, strict=True)
+        if answer.status is Status.FAIL and _allows_some_in_each_file(check)
     ]
     before_change = _measured(before, blamed)
     return tuple(
-        _unless_as_before(found, measured[found.id], before_change[found.id])
-        if found.id in before_change
-        else found
-        for found in results
+        _unless_as_before(answer, measured[answer.id], before_change[answer.id])
+        if answer.id in before_change
+        else answer
+        for answer in results
     )
 
 
@@ -97,12 +97,12 @@ def _measured(run: WholeTable, checks: Sequence[Check]) -> dict[str, Measured]:
     """Return the measure of each check over all rows of the table, by its id."""
     why = {check.id: _skip_reason(check) for check in checks}
     asked = [_as_file_check(check) for check in checks if not why[check.id]]
-    found = _measured_as_file(run, asked) if asked else {}
+    measures = _measured_as_file(run, asked) if asked else {}
     for check in checks:
-        if check.id not in found:
+        if check.id not in measures:
             reason = f"not evaluated on a whole table: {why[check.id] or 'it is about one file'}"
-            found[check.id] = Measured(None, 0, Tier.SCAN, skipped=reason)
-    return found
+            measures[check.id] = Measured(None, 0, Tier.SCAN, skipped=reason)
+    return measures
 
 
 def _measured_as_file(run: WholeTable, checks: Sequence[Check]) -> dict[str, Measured]:

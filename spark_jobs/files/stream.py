@@ -32,6 +32,6 @@ class Stream(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         left = max(self._size - self._at, 0)
         wanted = left if size < 0 else min(size, left)
-        found = self._read_at(self._at, wanted) if wanted else b""
-        self._at += len(found)
-        return found
+        part = self._read_at(self._at, wanted) if wanted else b""
+        self._at += len(part)
+        return part

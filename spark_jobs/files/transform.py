@@ -35,11 +35,11 @@ def transformed(spark: SparkSession, source: Source, contract: Contract) -> Sour
         return refused_source(spark, comparison)
     rows, bad = _count_rows(source)
     good = F.lit(None).cast("string").alias(BAD_ROW)
-    found = result.select(*landed(result.schema, comparison.columns), good)
+    selected = result.select(*landed(result.schema, comparison.columns), good)
     if bad:
         empty = landed(T.StructType([]), comparison.columns)
-        found = found.union(source.rows.where(is_bad).select(*empty, _bad_row_column()))
-    return Source(found, (), None, comparison.columns, comparison.changes, rows)
+        selected = selected.union(source.rows.where(is_bad).select(*empty, _bad_row_column()))
+    return Source(selected, (), None, comparison.columns, comparison.changes, rows)
 
 
 def _run_transform(spark: SparkSession, rows: DataFrame, sql: str) -> DataFrame:

@@ -71,11 +71,11 @@ def fold(files: int, steps: Steps, before: Present) -> Folded:
     decided = np.full(len(there), _NONE)
     last = _last_of_each_key(steps)
     parts = np.split(last, np.searchsorted(steps.file[last], np.arange(1, files)))
-    found = [_step(rows, steps, there, rank, decided) for rows in parts]
+    of_files = [_step(rows, steps, there, rank, decided) for rows in parts]
     gone, new = before.there & ~there, ~before.there & there
     changed = (decided != _NONE) & (before.there | there)
     counts = Changes(_count(new), _count(changed & before.there & there), _count(gone))
-    return Folded(tuple(found), counts, np.sort(decided[changed]))
+    return Folded(tuple(of_files), counts, np.sort(decided[changed]))
 
 
 def _last_of_each_key(steps: Steps) -> _Array:
@@ -84,8 +84,8 @@ def _last_of_each_key(steps: Steps) -> _Array:
     file, key = steps.file[order], steps.key[order]
     is_last = np.ones(len(order), bool)
     is_last[:-1] = (file[1:] != file[:-1]) | (key[1:] != key[:-1])
-    found: _Array = order[is_last]
-    return found
+    last: _Array = order[is_last]
+    return last
 
 
 def _step(rows: _Array, steps: Steps, there: _Array, rank: _Array, decided: _Array) -> Changes:
@@ -118,5 +118,5 @@ def ranked(column: pa.ChunkedArray) -> _Array:
     ranks = np.empty(len(order) + 1, np.int64)
     ranks[order] = np.arange(len(order))
     ranks[-1] = _NONE
-    found: _Array = ranks[pc.fill_null(encoded.indices, len(order)).to_numpy()]
-    return found
+    places: _Array = ranks[pc.fill_null(encoded.indices, len(order)).to_numpy()]
+    return places

@@ -54,8 +54,8 @@ def _fetched(storages: Sequence[Storage]) -> list[Storage]:
     ends = accumulate(each.size for each in by_size)
     small = {each.spec.ingestion for each, end in zip(by_size, ends, strict=True) if end <= _HELD}
     with ThreadPoolExecutor(_THREADS) as threads:
-        found = threads.map(lambda each: _file(each, hold=each.spec.ingestion in small), storages)
-        return [file for files in found for file in files]
+        fetched = threads.map(lambda each: _file(each, hold=each.spec.ingestion in small), storages)
+        return [file for files in fetched for file in files]
 
 
 def _file(storage: Storage, *, hold: bool) -> list[Storage]:

@@ -73,8 +73,8 @@ class Clean:
 
     def entered(self, results: tuple[CheckResult, ...], **entered: Any) -> Entered:
         """Return it as one that passed cleanly with these results, and whose rows have entered."""
-        found = self.found
-        return Entered(self.storage, found.rows.read, results, found.changes, **entered)
+        examined = self.found
+        return Entered(self.storage, examined.rows.read, results, examined.changes, **entered)
 
 
 class _Room:
@@ -120,7 +120,7 @@ def write_together(
     with meter.step("audit"):
         clean = [each for part in _parts(files) for each in _clean(table, judge, part)]
         judged = [(each, each.judged(judge, more)) for each, more in clean]
-    passed = [(each, found.results) for each, found in judged if found.is_clean]
+    passed = [(each, outcome.results) for each, outcome in judged if outcome.is_clean]
     if not passed:
         return None
     with meter.step("append"):
@@ -143,8 +143,8 @@ def _clean(
     table: "Table", judge: "Judge", files: Sequence[Storage]
 ) -> list[tuple[Clean, Mapping[str, Measured]]]:
     """Return the files that passed by Arrow, without their rows, and what SQL measured of them."""
-    found = answered(table, sort_out(files, judge, table.layout))
-    return [(replace(each, left=NO_ROWS), more) for each, more in found]
+    passed = answered(table, sort_out(files, judge, table.layout))
+    return [(replace(each, left=NO_ROWS), more) for each, more in passed]
 
 
 def sort_out(files: Sequence[Storage], judge: "Judge", layout: LayoutOf) -> list[Clean]:
@@ -154,8 +154,8 @@ def sort_out(files: Sequence[Storage], judge: "Judge", layout: LayoutOf) -> list
     """
     audit = partial(_audited, judge, layout, _Room(_MOST_LEFT))
     with ThreadPoolExecutor(_THREADS) as threads:
-        found = list(threads.map(partial(unless_alone, judge, audit), files))
-    return [each for each in found if each]
+        audited = list(threads.map(partial(unless_alone, judge, audit), files))
+    return [each for each in audited if each]
 
 
 def unless_alone(
@@ -170,14 +170,14 @@ def unless_alone(
 
 def _audited(judge: "Judge", layout: LayoutOf, room: _Room, storage: Storage) -> Clean | None:
     """Return a file that passed, None for any other."""
-    found, rows = read(storage, judge.contract)
-    if not judge.judged(found.rows, found.measured).is_clean:
+    examined, rows = read(storage, judge.contract)
+    if not judge.judged(examined.rows, examined.measured).is_clean:
         return None
     files = DataFiles(storage, layout(), judge.contract, storage.spec)
-    left = room.take(rows_for_sql(judge.contract, found, map(files.with_origins, rows)))
+    left = room.take(rows_for_sql(judge.contract, examined, map(files.with_origins, rows)))
     written = files.write(rows)
-    require_all(found, written)
-    return Clean(storage, found, tuple(written), left)
+    require_all(examined, written)
+    return Clean(storage, examined, tuple(written), left)
 
 
 def read(storage: Storage, contract: Contract) -> tuple[Examined, list[Rows]]:

@@ -68,13 +68,13 @@ def ingest_in_order(spark: SparkSession, storages: Sequence[Storage], token: str
 def _alike(storages: Sequence[Storage]) -> list[Storage]:
     """Return the first files with one contract, as many as a turn takes; one at least."""
     kind, landed = storages[0].spec.kind, 0
-    found: dict[str, Storage] = {}
+    alike: dict[str, Storage] = {}
     for each in storages:
         landed += each.size
-        if found and (each.spec.kind != kind or landed > MOST_BYTES or len(found) == MOST_FILES):
+        if alike and (each.spec.kind != kind or landed > MOST_BYTES or len(alike) == MOST_FILES):
             break
-        found.setdefault(each.spec.ingestion, each)
-    return list(found.values())
+        alike.setdefault(each.spec.ingestion, each)
+    return list(alike.values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +116,7 @@ def _together(spark: SparkSession, files: Sequence[Storage], token: str) -> Begu
 
 def _examined(files: Sequence[Storage], judge: Judge) -> Iterator[_Read]:
     """Yield the files until one must be alone, or many rows are in memory. Raises Transient."""
-    size, examine = 0, partial(unless_alone, judge, partial(_found, judge))
+    size, examine = 0, partial(unless_alone, judge, partial(_read_by_arrow, judge))
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         for start in range(0, len(files), _AT_ONCE):
             for each in list(threads.map(examine, files[start : start + _AT_ONCE])):
@@ -128,21 +128,21 @@ def _examined(files: Sequence[Storage], judge: Judge) -> Iterator[_Read]:
                 return
 
 
-def _found(judge: Judge, storage: Storage) -> _Read | None:
+def _read_by_arrow(judge: Judge, storage: Storage) -> _Read | None:
     """Return a file that Arrow may let pass cleanly, or refuses for certain; None for any other.
 
     Raises Permanent, and MustRewrite if Spark is to read it.
     """
     contract = judge.contract
-    found, parts = read(held(storage), contract)
-    judged = judge.judged(found.rows, found.measured)
+    examined, parts = read(held(storage), contract)
+    judged = judge.judged(examined.rows, examined.measured)
     if judged.verdict is not Verdict.PASSED:
-        return _Read(Clean(storage, found, (), NO_ROWS), NO_ROWS, is_refused=True)
+        return _Read(Clean(storage, examined, (), NO_ROWS), NO_ROWS, is_refused=True)
     rows = _as_in_table(storage, contract, parts)
     if not judged.is_plain or not _has_sound_keys(rows, contract):
         return None
-    left = rows_for_sql(contract, found, [Rows(rows)])
-    return _Read(Clean(storage, found, (), left), rows, is_refused=False)
+    left = rows_for_sql(contract, examined, [Rows(rows)])
+    return _Read(Clean(storage, examined, (), left), rows, is_refused=False)
 
 
 def _has_sound_keys(rows: pa.Table, contract: Contract) -> bool:

@@ -77,15 +77,15 @@ def _run(table: GroupTable) -> Run:
 
 def _first_with_new_keys(run: Run, files: Sequence[Sequence[Any]]) -> tuple[int, Measures]:
     """Return of how many files from the first on all keys are new, and their measures together."""
-    found = _measured(run, files)
-    if found:
-        return len(files), found
+    measures = _measured(run, files)
+    if measures:
+        return len(files), measures
     new: tuple[int, Measures] = (0, {})
     end = len(files)  # so many have a key that is not new
     middle = 1  # as it is mostly the first one, which ended the turn before
     while new[0] < middle < end:
-        if found := _measured(run, files[:middle]):
-            new = middle, found
+        if measures := _measured(run, files[:middle]):
+            new = middle, measures
         else:
             end = middle
         middle = (new[0] + end) // 2
@@ -95,8 +95,8 @@ def _first_with_new_keys(run: Run, files: Sequence[Sequence[Any]]) -> tuple[int,
 def _measured(run: Run, files: Sequence[Sequence[Any]]) -> Measures:
     """Return the measures of the table's keys in all files together, none if one is not new."""
     checks = [check for check in run.contract.checks if check.is_key_of_table]
-    found = tier_keys.answer(replace(run, files=tuple(_all(files))), checks)
-    return found if all(each.value == 0 for each in found.values()) else {}
+    measures = tier_keys.answer(replace(run, files=tuple(_all(files))), checks)
+    return measures if all(each.value == 0 for each in measures.values()) else {}
 
 
 def _all(files: Sequence[Sequence[Any]]) -> list[Any]:

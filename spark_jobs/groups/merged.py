@@ -76,8 +76,8 @@ def _folded(
 def _distinct(rows: pa.Table, key: Sequence[str], keys: np.ndarray, count: int) -> pa.Table:
     """Return each key once, as columns with its number; these have names of their own."""
     first = np.unique(keys, return_index=True)[1]
-    found = rows.select(list(key)).take(pa.array(first)).rename_columns(_names(key))
-    return found.append_column(_NUMBER, pa.array(np.arange(count)))
+    distinct = rows.select(list(key)).take(pa.array(first)).rename_columns(_names(key))
+    return distinct.append_column(_NUMBER, pa.array(np.arange(count)))
 
 
 def _names(key: Sequence[str]) -> list[str]:
@@ -95,9 +95,9 @@ def _present(spark: SparkSession, contract: Contract, keys: pa.Table) -> pa.Tabl
     types = [f"{name} {c.type}" for name, c in zip(names, columns, strict=True)]
     asked = in_memory(spark, keys, [*types, f"{_NUMBER} bigint"])
     same = [table[quoted(c.name)] == asked[n] for n, c in zip(names, columns, strict=True)]
-    found = _rows_in_key_range(table, columns, keys).join(F.broadcast(asked), reduce(and_, same))
+    rows = _rows_in_key_range(table, columns, keys).join(F.broadcast(asked), reduce(and_, same))
     at = [table[quoted(mode.latest_by)].alias("at")] if mode.latest_by else []
-    present = found.select(asked[_NUMBER], *at).toArrow()
+    present = rows.select(asked[_NUMBER], *at).toArrow()
     if pc.count_distinct(present[_NUMBER]).as_py() < len(present):
         raise Permanent("UNSOUND_KEYS", f"{contract.table} has several rows of one key")
     return present
@@ -142,11 +142,11 @@ def _effects(before: int, files: Sequence[Changes]) -> Iterator[Effect]:
 
 def _require(whole: Effect, folded: Folded) -> None:
     """Raise Permanent COUNT_MISMATCH unless the table has changed as was foreseen."""
-    found = Changes(whole.added - whole.updated, whole.updated, whole.removed - whole.updated)
+    changes = Changes(whole.added - whole.updated, whole.updated, whole.removed - whole.updated)
     gained = sum(each.inserted - each.deleted for each in folded.of_files)
-    if found != folded.together or whole.after - whole.before != gained:
+    if changes != folded.together or whole.after - whole.before != gained:
         message = (
-            f"the files should have made {folded.together}, {gained:+,} rows, but made {found}, "
+            f"the files should have made {folded.together}, {gained:+,} rows, but made {changes}, "
             f"{whole.after - whole.before:+,} rows"
         )
         raise Permanent("COUNT_MISMATCH", message)

@@ -100,8 +100,8 @@ class Storage:
         key = f"{landed.key}.control.{format_}"
         try:
             with _landed(f"s3://{landed.bucket}/{key}"):
-                found = self.s3.get_object(Bucket=landed.bucket, Key=key)["Body"].read(_LONGEST)
-            return str(found.decode("utf-8-sig"))
+                body = self.s3.get_object(Bucket=landed.bucket, Key=key)["Body"].read(_LONGEST)
+            return str(body.decode("utf-8-sig"))
         except Permanent as error:
             if error.code != "OBJECT_GONE":
                 raise

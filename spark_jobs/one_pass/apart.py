@@ -108,9 +108,9 @@ class RowsApart:
 
     def source(self, spark: SparkSession) -> Source:
         """Return these rows as if a file had no others, without those that files keep."""
-        found = [*self._broken(spark), *self._strictly_read(spark)]
-        rows = reduce(DataFrame.unionByName, found).coalesce(1) if found else spark.range(0)
-        rows = rows.sortWithinPartitions(PLACE) if len(found) > 1 else rows
+        parts = [*self._broken(spark), *self._strictly_read(spark)]
+        rows = reduce(DataFrame.unionByName, parts).coalesce(1) if parts else spark.range(0)
+        rows = rows.sortWithinPartitions(PLACE) if len(parts) > 1 else rows
         return Source(rows, (), None, unreadable=self._unreadable(spark))
 
     def measured(self, rows: DataFrame, count: int) -> Mapping[str, Measured]:
@@ -121,15 +121,15 @@ class RowsApart:
         if not self.part.texts:
             return {}
         checks = [check for check in self.contract.checks if check.quarantine]
-        (found,) = rows.agg(*tier_scan.aggregates(checks, self.contract)).collect()
-        return tier_scan.read(checks, found.asDict(), count)
+        (row,) = rows.agg(*tier_scan.aggregates(checks, self.contract)).collect()
+        return tier_scan.read(checks, row.asDict(), count)
 
     def _broken(self, spark: SparkSession) -> Iterator[DataFrame]:
         if self.part.broken:
             types = ", ".join(f"{quoted(c.name)} {c.type}" for c in self.contract.columns)
             rows = pa.concat_tables(self.part.broken)
-            found = spark.createDataFrame(rows, f"{types}, {PLACE} bigint")
-            yield found.withColumn(BAD_ROW, F.lit(None).cast("string"))
+            broken = spark.createDataFrame(rows, f"{types}, {PLACE} bigint")
+            yield broken.withColumn(BAD_ROW, F.lit(None).cast("string"))
 
     def _strictly_read(self, spark: SparkSession) -> Iterator[DataFrame]:
         if self.read and self.part.texts:

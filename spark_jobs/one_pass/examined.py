@@ -95,7 +95,7 @@ def require_all(examined: Examined, files: Sequence[Written]) -> None:
 
 
 def part_of(
-    found: Iterable[tuple[Divided, Numbers]], apart: Apart, contract: Contract, files: Sink | None
+    tables: Iterable[tuple[Divided, Numbers]], apart: Apart, contract: Contract, files: Sink | None
 ) -> Part:
     """Return a part of a file, whose rows are written as they are found; `apart` gets all others.
 
@@ -104,7 +104,7 @@ def part_of(
     passes: list[Pass] = []
 
     def rows() -> Iterator[Rows]:
-        for divided, numbers in found:
+        for divided, numbers in tables:
             passes.append(divided.found)
             apart.add(divided, numbers)
             yield _measured_rows(divided, numbers + 1, contract)
@@ -154,9 +154,9 @@ def together(
     `keys` are counted over all parts where they were not measured by these. Raises MustRewrite if
     very many rows are to be quarantined.
     """
-    found = reduce(add, (each.found for each in parts))
-    found = found if keys is None else replace(found, hashes=keys)
+    findings = reduce(add, (each.found for each in parts))
+    findings = findings if keys is None else replace(findings, hashes=keys)
     apart = RowsApart(contract, reduce(add, (each.apart for each in parts)), read)
     apart.part.require_at_most(_MOST_APART)
     files = tuple(file for each in parts for file in each.files)
-    return Examined(found, tier_arrow.measures(found, contract), files, apart)
+    return Examined(findings, tier_arrow.measures(findings, contract), files, apart)

@@ -55,12 +55,12 @@ def _part(file: ArrowFile, contract: Contract, files: Sink | None, groups: Seque
     names = file.schema.names
     starts = [0, *accumulate(group.num_rows for group in _row_groups(file))]
 
-    def found() -> Iterator[tuple[Divided, Numbers]]:
+    def pieces() -> Iterator[tuple[Divided, Numbers]]:
         for number in groups:
             table = file.row_group(number, names)
             yield _divided(table, contract), np.arange(table.num_rows) + starts[number]
 
-    return part_of(found(), Apart(), contract, files)
+    return part_of(pieces(), Apart(), contract, files)
 
 
 def _divided(table: pa.Table, contract: Contract) -> Divided:
@@ -93,11 +93,11 @@ def _parts(file: ArrowFile, at_least: int = 1) -> list[list[int]]:
 
     There are `at_least` so many, unless they would be small.
     """
-    found = sizes(file)
-    largest = min(_PART, max(sum(found) // at_least, _SMALLEST_PART))
+    lengths = sizes(file)
+    largest = min(_PART, max(sum(lengths) // at_least, _SMALLEST_PART))
     parts: list[list[int]] = [[]]
     held = 0
-    for number, size in enumerate(found):
+    for number, size in enumerate(lengths):
         if held and held + size > largest:
             parts, held = [*parts, []], 0
         parts[-1].append(number)

@@ -63,28 +63,28 @@ def _or_reason(work: Callable[[_Item], Part], item: _Item) -> _Found:
     return part
 
 
-def _sound(found: Iterable[_Found]) -> list[Part]:
+def _sound(outcomes: Iterable[_Found]) -> list[Part]:
     parts: list[Part] = []
-    for each in found:
+    for each in outcomes:
         if not isinstance(each, Part):
             raise each
         parts.append(each)
     return parts
 
 
-def _without_keys(found: _Found) -> _Found:
-    if not isinstance(found, Part):
-        return found
-    return replace(found, found=replace(found.found, hashes={}))
+def _without_keys(part: _Found) -> _Found:
+    if not isinstance(part, Part):
+        return part
+    return replace(part, found=replace(part.found, hashes={}))
 
 
 def _counted(done: "RDD[_Found]") -> dict[_Key, Hashes]:
     """Return the counts of all keys over all parts, without those that hashes leave in doubt."""
     buckets = done.flatMap(_buckets).groupByKey(1 << _BITS).mapValues(_in_bucket).collect()
-    found: dict[tuple[_Key, bool], list[Keys]] = {}
+    by_key: dict[tuple[_Key, bool], list[Keys]] = {}
     for (key, is_exact, _), counts in buckets:
-        found.setdefault((key, is_exact), []).append(counts)
-    sums = {of: reduce(add, counts) for of, counts in found.items()}
+        by_key.setdefault((key, is_exact), []).append(counts)
+    sums = {of: reduce(add, counts) for of, counts in by_key.items()}
     return {
         key: Hashes((), is_exact, counts)
         for (key, is_exact), counts in sums.items()

@@ -97,7 +97,7 @@ class Text:
     def blocks_within(self, start: int, end: int) -> Iterator[tuple[Decoded, Divided]]:
         """Yield the same of a part that begins and ends between rows."""
         with BytesIO(self.landed.range(start, end - start)) as text:
-            found = blocks(text, self.rows, end - start, self.limits.longest_line)
+            text_blocks = blocks(text, self.rows, end - start, self.limits.longest_line)
             is_first, is_last = not start, end == self.landed.size
             yield from self._decoded(
                 replace(
@@ -105,12 +105,12 @@ class Text:
                     is_first=each.is_first and is_first,
                     is_last=each.is_last and is_last,
                 )
-                for each in found
+                for each in text_blocks
             )
 
-    def _decoded(self, found: Iterable[Block]) -> Iterator[tuple[Decoded, Divided]]:
+    def _decoded(self, text_blocks: Iterable[Block]) -> Iterator[tuple[Decoded, Divided]]:
         with ThreadPoolExecutor(os.cpu_count()) as threads:
-            yield from _ahead(threads, self._measured, found)
+            yield from _ahead(threads, self._measured, text_blocks)
 
     def _measured(self, block: Block) -> tuple[Decoded, Divided]:
         decoded = self.rows.decode(block)

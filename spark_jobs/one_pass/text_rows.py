@@ -55,7 +55,7 @@ def _ranges(text: Text, size: int) -> list[tuple[int, int]]:
 
     Raises MustRewrite where no row ends for long.
     """
-    found, start, rows = [], 0, text.rows
+    ranges, start, rows = [], 0, text.rows
     while text.landed.size - start > size:
         at = start + size
         place = text.landed.range(at, _LOOK).find(rows.between)
@@ -63,9 +63,9 @@ def _ranges(text: Text, size: int) -> list[tuple[int, int]]:
             raise MustRewrite("it has long lines")
         if place < 0:
             break
-        found.append((start, at + place + 1))
+        ranges.append((start, at + place + 1))
         start = at + place + len(rows.between) - rows.right
-    return found if start == text.landed.size else [*found, (start, text.landed.size)]
+    return ranges if start == text.landed.size else [*ranges, (start, text.landed.size)]
 
 
 def _part(
@@ -73,14 +73,14 @@ def _part(
 ) -> Part:
     apart = Apart()
 
-    def found() -> Iterator[tuple[Divided, Numbers]]:
+    def pieces() -> Iterator[tuple[Divided, Numbers]]:
         for block, divided in blocks:
             count = len(block.good) + len(block.bad)
             numbers = np.delete(np.arange(count), block.ranks) + apart.rows
             apart.add_text(block)
             yield divided, numbers
 
-    return part_of(found(), apart, contract, files)
+    return part_of(pieces(), apart, contract, files)
 
 
 def _required(examined: Examined, text: Text) -> Examined:

@@ -94,10 +94,10 @@ def ingest(
         except MustRewrite as why:
             engine.notes["write"] = f"written by Spark: {why}"
             with storage.pinned() as path:
-                found = ingestion.by_spark(path)
+                audit_report = ingestion.by_spark(path)
             if isinstance(why, Damaged):  # and Spark has overlooked it
                 raise Permanent("CORRUPT_FILE", f"the Parquet file is damaged: {why}") from why
-            return found
+            return audit_report
         return ingestion.audited(appended)
 
 
@@ -125,12 +125,12 @@ class _Ingestion:
             table = open_table(spark, spec, self.branch, contract)
             before = self._rows_before(table, contract)
             where = layout_of(spark, table.table, contract)
-            found = self._examined(file, where)
-            files = data_files(spark, where, found.files)
+            examined = self._examined(file, where)
+            files = data_files(spark, where, examined.files)
             audited_hash = commit(
                 table,
                 files,
-                found.found.rows,
+                examined.found.rows,
                 spec.ingestion,
                 self.branch,
                 overwrites=contract.write_mode.overwrites,
@@ -138,11 +138,11 @@ class _Ingestion:
             run = self._run(contract, table, files, audited_hash)
             effect = self._effect(before, run)
         self.engine.notes["write"] = WAY
-        source = replace(found.apart.source(spark), changes=found.changes)
-        measured = {**found.measured, **found.apart.measured(source.rows, found.rows.read)}
-        places = counted(found, where) or searched(partial(self._opened, known), contract)
-        of_rows = (found.rows, measured, source, places)
-        return _Appended(table, run, *of_rows, effect, found.apart.part.kept)
+        source = replace(examined.apart.source(spark), changes=examined.changes)
+        measured = {**examined.measured, **examined.apart.measured(source.rows, examined.rows.read)}
+        places = counted(examined, where) or searched(partial(self._opened, known), contract)
+        of_rows = (examined.rows, measured, source, places)
+        return _Appended(table, run, *of_rows, effect, examined.apart.part.kept)
 
     @contextmanager
     def _opened(self, contract: Contract) -> Iterator[Source]:
@@ -215,12 +215,12 @@ class _Ingestion:
         with meter.step("samples"):
             results = with_samples(results, run, source, appended.find_places)
         outcome, reason = verdict.verdict(results, run.contract)
-        found = {"verdict": outcome, "reason": reason, "checks": results, "records": records}
+        judged = {"verdict": outcome, "reason": reason, "checks": results, "records": records}
         written = _written(appended)
         if run.contract.write_mode.merges:
             with meter.step("merge"):
                 written |= self._merged(appended, outcome)
-        return report(self.spec, meter, run.contract, engine=self.engine.notes, **written, **found)
+        return report(self.spec, meter, run.contract, engine=self.engine.notes, **written, **judged)
 
     def _merged(self, appended: _Appended, outcome: Verdict) -> dict[str, Any]:
         """Merge the audited rows into the table; return what the report says of it.

@@ -34,16 +34,16 @@ class Comparison:
     wrong: WrongColumns | None = None
 
 
-def compare(found: Sequence[tuple[str, Type]], contract: Contract) -> Comparison:
-    """Compare a file's columns `found`, in order: each a name and a type.
+def compare(columns: Sequence[tuple[str, Type]], contract: Contract) -> Comparison:
+    """Compare a file's `columns`, in order: each a name and a type.
 
     A type of "" is not compared, because text formats have no types: their cells are cast one by
     one.
     """
-    file = Struct(tuple(found))
+    file = Struct(tuple(columns))
     wanted = Struct(tuple((c.name, parse(c.type)) for c in contract.columns))
     differing = list(differences(file, wanted))
-    names = [name for name, _ in found]
+    names = [name for name, _ in columns]
     hides = hides_names(names, contract)
     shown_all = mask_names(differing, contract) if hides else differing
     findings: list[Finding] = []
@@ -111,17 +111,17 @@ def _landed_columns(file: Struct, contract: Contract) -> Iterator[Column]:
             yield undeclared(name, stored(type_))
 
 
-def _extended(found: Type, wanted: Type) -> Type:
-    """Return the wanted type with the fields that only the found type has."""
-    if isinstance(found, Struct) and isinstance(wanted, Struct):
-        there = {name.lower(): type_ for name, type_ in found.fields}
+def _extended(actual: Type, wanted: Type) -> Type:
+    """Return the wanted type with the fields that only the actual type has."""
+    if isinstance(actual, Struct) and isinstance(wanted, Struct):
+        there = {name.lower(): type_ for name, type_ in actual.fields}
         kept = [(n, _extended(there.pop(n.lower(), ""), type_)) for n, type_ in wanted.fields]
-        added = [(n, storable(type_)) for n, type_ in found.fields if n.lower() in there]
+        added = [(n, storable(type_)) for n, type_ in actual.fields if n.lower() in there]
         return Struct((*kept, *added))
-    if isinstance(found, Array) and isinstance(wanted, Array):
-        return Array(_extended(found.item, wanted.item))
-    if isinstance(found, Map) and isinstance(wanted, Map):
-        return Map(wanted.key, _extended(found.value, wanted.value))
+    if isinstance(actual, Array) and isinstance(wanted, Array):
+        return Array(_extended(actual.item, wanted.item))
+    if isinstance(actual, Map) and isinstance(wanted, Map):
+        return Map(wanted.key, _extended(actual.value, wanted.value))
     return wanted
 
 

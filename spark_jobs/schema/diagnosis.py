@@ -73,9 +73,9 @@ def _padded(names: Iterable[str], missing: Iterable[str]) -> dict[str, str]:
 def _renames(missing: Sequence[str], unexpected: Sequence[str]) -> Iterator[Rename]:
     """Yield pairs of similar names, the most similar first, each name in one of them at most."""
     scored = (
-        Rename(wanted, found, similarity(wanted, found))
+        Rename(wanted, extra, similarity(wanted, extra))
         for wanted in missing[:_MOST_COMPARED]
-        for found in unexpected[:_MOST_COMPARED]
+        for extra in unexpected[:_MOST_COMPARED]
     )
     likely = [each for each in scored if each.score >= _LIKELY]
     taken: set[tuple[str, str]] = set()
@@ -86,10 +86,10 @@ def _renames(missing: Sequence[str], unexpected: Sequence[str]) -> Iterator[Rena
             yield each
 
 
-def similarity(wanted: str, found: str) -> float:
+def similarity(wanted: str, actual: str) -> float:
     """Return how similar two names are, from 0 to 1, without regard to case and punctuation."""
     one, other = (
-        re.sub(r"[\W_]", "", name.casefold())[:_LONGEST_COMPARED] for name in (wanted, found)
+        re.sub(r"[\W_]", "", name.casefold())[:_LONGEST_COMPARED] for name in (wanted, actual)
     )
     matcher = SequenceMatcher(None, one, other, autojunk=False)
     return round(matcher.ratio(), 2) if one and other and matcher.quick_ratio() >= _LIKELY else 0.0

@@ -94,23 +94,23 @@ def _fields(struct: Struct, wanted: Struct, path: tuple[str, ...]) -> Iterator[D
         yield from differences(there.get(name.lower(), ""), type_, (*path, name))
 
 
-def _relation(found: Type, wanted: Type) -> Kind:
+def _relation(actual: Type, wanted: Type) -> Kind:
     """Return how two different types relate that are not both struct, array or map."""
-    if not (isinstance(found, str) and isinstance(wanted, str)):
+    if not (isinstance(actual, str) and isinstance(wanted, str)):
         return Kind.IMPOSSIBLE
-    if _widens(found, wanted):
+    if _widens(actual, wanted):
         return Kind.WIDENING
-    numbers = all(type_ in _HOLDS or _DECIMAL.fullmatch(type_) for type_ in (found, wanted))
-    return Kind.LOSSY if numbers or {found, wanted} <= _TIMES else Kind.IMPOSSIBLE
+    numbers = all(type_ in _HOLDS or _DECIMAL.fullmatch(type_) for type_ in (actual, wanted))
+    return Kind.LOSSY if numbers or {actual, wanted} <= _TIMES else Kind.IMPOSSIBLE
 
 
-def _widens(found: str, wanted: str) -> bool:
-    if wanted in _WIDER.get(found, ()):
+def _widens(actual: str, wanted: str) -> bool:
+    if wanted in _WIDER.get(actual, ()):
         return True
-    source, target = _digits(found), _decimal(wanted)
+    source, target = _digits(actual), _decimal(wanted)
     if source and target:
         return source[1] <= target[1] and source[0] - source[1] <= target[0] - target[1]
-    decimal = _decimal(found)
+    decimal = _decimal(actual)
     return decimal is not None and decimal[1] == 0 and decimal[0] <= _HOLDS.get(wanted, 0)
 
 

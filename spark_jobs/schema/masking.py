@@ -23,8 +23,8 @@ def hides_names(names: Collection[str], contract: Contract) -> bool:
     if contract.format not in FLAT_FORMATS:
         return True
     declared = {column.name.lower() for column in contract.columns if column.is_declared}
-    found = declared & {name.strip().lower() for name in names}
-    return len(found) < 2 or 2 * len(found) < max(len(declared), len(names))
+    named = declared & {name.strip().lower() for name in names}
+    return len(named) < 2 or 2 * len(named) < max(len(declared), len(names))
 
 
 def mask_names(differing: Sequence[Difference], contract: Contract) -> list[Difference]:

@@ -51,10 +51,10 @@ def parse(text: str) -> Type:
     Raises ValueError when the text is no type.
     """
     rest = iter([token.strip() for token in _TOKEN.findall(text) if token.strip()])
-    found = _type(_next(rest), rest)
+    parsed = _type(_next(rest), rest)
     if next(rest, None) is not None:
         raise ValueError(f"{text} is not a type: there is text after its end")
-    return found
+    return parsed
 
 
 def digits(decimal: str) -> tuple[int, int]:
@@ -101,9 +101,9 @@ def _next(rest: Iterator[str]) -> str:
 
 
 def _expect(wanted: str, rest: Iterator[str]) -> None:
-    found = _next(rest)
-    if found != wanted:
-        raise ValueError(f"expected {wanted} instead of {found}")
+    token = _next(rest)
+    if token != wanted:
+        raise ValueError(f"expected {wanted} instead of {token}")
 
 
 def _read(name: str) -> str:

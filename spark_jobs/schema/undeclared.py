@@ -40,10 +40,10 @@ def problem_of(extra: Difference, contract: Contract) -> str:
         return "it has no name: is a delimiter too many in the header?"
     if KEY in extra.path:
         return "fields cannot be added to a map's keys"
-    found = parse(extra.found) if extra.found else ""
+    shape = parse(extra.found) if extra.found else ""
     problem = name_problem(extra.path[-1], top=len(extra.path) == 1)
-    problems = [problem, *(name_problem(name, top=False) for name in _storable_names(found))]
-    strange = [type_ for type_ in _leaves(storable(found)) if type_.partition("(")[0] not in _PLAIN]
+    problems = [problem, *(name_problem(name, top=False) for name in _storable_names(shape))]
+    strange = [type_ for type_ in _leaves(storable(shape)) if type_.partition("(")[0] not in _PLAIN]
     return next(
         filter(None, problems), f"a table cannot have the type {strange[0]}" if strange else ""
     )

@@ -48,13 +48,13 @@ class Read:
 
 def read(messages: Iterable[Waiting], run: SharedRun) -> Read:
     """Return what the messages are about."""
-    found = Read()
+    attempts = Read()
     for message in messages:
         try:
-            found.add(message, run)
+            attempts.add(message, run)
         except (ValueError, TypeError) as error:
-            found.unreadable.append((message, error))
-    return found
+            attempts.unreadable.append((message, error))
+    return attempts
 
 
 def _own(spec: JobSpec, run: SharedRun) -> JobSpec:

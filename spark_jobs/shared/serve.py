@@ -115,12 +115,12 @@ class _Server:
             return []
 
     def _work(self, messages: Sequence[Waiting]) -> None:
-        found = read(messages, self.run)
-        for message, error in found.unreadable:
+        attempts = read(messages, self.run)
+        for message, error in attempts.unreadable:
             say(f"a message of the work queue is deleted, as it is no job spec: {error}")
             self._delete([message])
-        self._work_on_files(list(found.files.values()))
-        for turn in found.turns:
+        self._work_on_files(list(attempts.files.values()))
+        for turn in attempts.turns:
             self._in_time(self._work_on_turn, turn)
 
     def _work_on_turn(self, turn: Sequence[Taken]) -> None:
@@ -309,10 +309,10 @@ def _messages(taken: Iterable[Taken]) -> list[Waiting]:
 
 
 def _groups(taken: Iterable[Taken]) -> list[list[Taken]]:
-    found: dict[object, list[Taken]] = defaultdict(list)
+    by_kind: dict[object, list[Taken]] = defaultdict(list)
     for each in taken:
-        found[each.spec.kind].append(each)
-    return list(found.values())
+        by_kind[each.spec.kind].append(each)
+    return list(by_kind.values())
 
 
 def _first_of(turn: Sequence[Taken], reported: Collection[str]) -> Collection[str]:

@@ -137,7 +137,7 @@ def explain(error: BaseException, what: str, otherwise: str = "") -> LakegateErr
     codes = [code for sign, code in _FILE_AT_FAULT.items() if sign in story]
     code = next(iter(codes), otherwise)
     told = (text.rpartition(_OF_DATA)[0] for text in chain)  # what precedes it, "" without
-    conditions = [found[1] for text in told if (found := _CONDITION.search(text))]
+    conditions = [match[1] for text in told if (match := _CONDITION.search(text))]
     if conditions and not codes:  # without the message, which has the value
         message = f"{what}: {conditions[-1]}; where SQL casts a value, use try_cast to make it null"
         return Permanent(BAD_VALUE, message)

@@ -79,8 +79,8 @@ def gained_files(
     new = [now[path] for path in now.keys() - before.keys()]
     old = [before[path] for path in before.keys() - now.keys()]
     had = {file.location() for manifest in old for file in _files(spark, table, manifest)}
-    found = [file for manifest in new for file in _files(spark, table, manifest, where)]
-    return [file for file in found if file.location() not in had]
+    files = [file for manifest in new for file in _files(spark, table, manifest, where)]
+    return [file for file in files if file.location() not in had]
 
 
 def snapshot_id(table: Any | None) -> int | None:
@@ -176,10 +176,10 @@ def bounds(spark: SparkSession, table: Any, column: str, files: Sequence[Any]) -
     field = table.schema().caseInsensitiveFindField(column)
     id_, convert = field.fieldId(), java_class(spark, _CONVERSIONS).fromByteBuffer
     having = [f for f in files if (f.nullValueCounts() or {}).get(id_) != f.recordCount()]
-    found = [[(f.lowerBounds() or {}).get(id_), (f.upperBounds() or {}).get(id_)] for f in having]
-    if not found or any(bound is None for both in found for bound in both):
+    pairs = [[(f.lowerBounds() or {}).get(id_), (f.upperBounds() or {}).get(id_)] for f in having]
+    if not pairs or any(bound is None for both in pairs for bound in both):
         return None, None
-    typed = [[_comparable(convert(field.type(), bound)) for bound in both] for both in found]
+    typed = [[_comparable(convert(field.type(), bound)) for bound in both] for both in pairs]
     return min(low for low, _ in typed), max(high for _, high in typed)
 
 
@@ -196,8 +196,8 @@ def may_contain(table: Any, where: Any) -> bool:
 
 def _manifests(table: Any) -> dict[str, Any]:
     snapshot = table.currentSnapshot()
-    found = items_of(snapshot.dataManifests(table.io())) if snapshot else ()
-    return {str(manifest.path()): manifest for manifest in found}
+    manifests = items_of(snapshot.dataManifests(table.io())) if snapshot else ()
+    return {str(manifest.path()): manifest for manifest in manifests}
 
 
 def _files(

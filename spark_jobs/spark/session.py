@@ -87,10 +87,10 @@ def require_rest_catalog(spark: SparkSession, name: str) -> None:
 
     A runtime may replace it by a catalog of its own, whose tables are not on the run's branch.
     """
-    found = jvm.iceberg_catalog_class(spark, name)
-    if found != REST_CATALOG:
+    catalog = jvm.iceberg_catalog_class(spark, name)
+    if catalog != REST_CATALOG:
         message = (
-            f"the runtime opened the catalog as {found} instead of {REST_CATALOG}: nothing was "
+            f"the runtime opened the catalog as {catalog} instead of {REST_CATALOG}: nothing was "
             "written; choose another EmrRelease, or add Iceberg's own jar with JobJars"
         )
         raise Permanent("WRONG_CATALOG", message)

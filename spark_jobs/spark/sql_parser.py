@@ -96,8 +96,8 @@ def rows_to_update(spark: SparkSession, update: Any) -> int:
     if update.condition().isDefined():
         plans = java(spark).org.apache.spark.sql.catalyst.plans.logical
         rows = plans.Filter(update.condition().get(), rows)
-    found = java(spark).org.apache.spark.sql.classic.Dataset.ofRows(java_session(spark), rows)
-    return int(found.count())
+    dataset = java(spark).org.apache.spark.sql.classic.Dataset.ofRows(java_session(spark), rows)
+    return int(dataset.count())
 
 
 def forget_functions(spark: SparkSession, names: Iterable[str]) -> None:

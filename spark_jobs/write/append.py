@@ -262,15 +262,15 @@ def append_counted(
     )
     kept = rows.where(~F.expr(split)) if split else rows
     files, audited_hash = append(kept.drop(BAD_ROW), opened, contract, spec.ingestion, branch)
-    found = counts.get
-    read, bad, quarantined = (int(found[name]) for name in (_ROWS, _BAD, _QUARANTINED))
-    provenance.require_each_number(contract.provenance, read, found[_LAST])
+    observed = counts.get
+    read, bad, quarantined = (int(observed[name]) for name in (_ROWS, _BAD, _QUARANTINED))
+    provenance.require_each_number(contract.provenance, read, observed[_LAST])
     counted = RowCounts(read, bad, quarantined, spec.null_unreadable)
     run = Run(
         spark, spec, branch.token, contract, opened.table, files, audited_hash, opened.main_at
     )
     _require_all_rows(source, counted, run.written)
-    return run, counted, tier_scan.read(quarantining, found, read)
+    return run, counted, tier_scan.read(quarantining, observed, read)
 
 
 def _checked_condition(rows: DataFrame, contract: Contract, *, nulled: bool) -> str:

@@ -84,13 +84,13 @@ def _metrics(
 ) -> dict[str, Any]:
     sized = {name: field for name, field in fields.items() if field.mode != "none"}
     kept = {name: field for name, field in sized.items() if name in columns}  # not in lists, maps
-    found = {field.id: columns[name] for name, field in kept.items()}
+    by_id = {field.id: columns[name] for name, field in kept.items()}
     bounds = {field.id: bounds_of(field, columns[name]) for name, field in kept.items()}
     return {
         "column-sizes": _map({field.id: sizes[name] for name, field in sized.items()}),
-        "value-counts": _map({id_: each.values for id_, each in found.items()}),
-        "null-value-counts": _map({id_: each.nulls for id_, each in found.items()}),
-        "nan-value-counts": _map({id_: each.nans for id_, each in found.items()}),
+        "value-counts": _map({id_: each.values for id_, each in by_id.items()}),
+        "null-value-counts": _map({id_: each.nulls for id_, each in by_id.items()}),
+        "nan-value-counts": _map({id_: each.nans for id_, each in by_id.items()}),
         "lower-bounds": _map({id_: _hex(low) for id_, (low, _) in bounds.items()}),
         "upper-bounds": _map({id_: _hex(high) for id_, (_, high) in bounds.items()}),
     }
@@ -111,14 +111,14 @@ _TRUNCATE = re.compile(r"truncate\((\d+)\)")
 _LAST_CHARACTER, _SURROGATES = 0x10FFFF, (0xD800, 0xDFFF)
 
 
-def bounds_of(field: Field, found: ColumnStatistics) -> _Bounds:
+def bounds_of(field: Field, statistics: ColumnStatistics) -> _Bounds:
     """Return the bounds of a column as bytes, as far as the mode of its metrics wants them.
 
     Iceberg's specification, appendix D: "Single-value serialization".
     """
-    if field.mode == "counts" or found.low is None or found.high is None:
+    if field.mode == "counts" or statistics.low is None or statistics.high is None:
         return None, None
-    low, high = found.low, found.high
+    low, high = statistics.low, statistics.high
     if field.type in ("float", "double"):  # for Iceberg -0.0 is less than 0.0, for others equal
         low, high = low or -0.0, high or 0.0
     limit = _TRUNCATE.fullmatch(field.mode)

@@ -119,7 +119,7 @@ class DataFiles:
     def _file(self, groups: Iterable[Rows], partition: Mapping[int, Any]) -> Written:
         """Write row groups into a file until it is large enough."""
         location = f"{self.layout.folder}{uuid4()}.parquet"
-        found: list[dict[str, ColumnStatistics]] = []
+        by_group: list[dict[str, ColumnStatistics]] = []
         made: list[pq.FileMetaData] = []
         with self.lake.new_object(location) as sink:
             with pq.ParquetWriter(
@@ -128,12 +128,12 @@ class DataFiles:
                 for rows in groups:
                     table = rows.table.cast(self._schema)
                     to.write_table(table, row_group_size=table.num_rows)
-                    found.append(self._statistics(rows))
+                    by_group.append(self._statistics(rows))
                     if sink.tell() >= self.layout.target:
                         break
             size = sink.tell()
         (metadata,) = made
-        columns = {name: reduce(add, (each[name] for each in found)) for name in found[0]}
+        columns = {name: reduce(add, (each[name] for each in by_group)) for name in by_group[0]}
         sizes, offsets = column_sizes(metadata), split_offsets(metadata)
         rows = metadata.num_rows
         return Written(location, size, rows, columns, sizes, offsets, partition)

@@ -90,16 +90,16 @@ def layout_of(spark: SparkSession, table: Any, contract: Contract) -> Layout:
     schema, properties = iceberg.written_schema(spark, table), texts_of(table.properties())
     there = {each.path.lower(): each for each in _in_struct(schema)}
     wanted = fields(contract.table_columns)
-    found = {place.path: there[place.path.lower()] for place in wanted if _fits(place, there)}
-    leaves = [each.path for each in wanted if each.is_leaf and each.path in found]
-    others = [place.path for place in wanted if place.path not in found]
+    fitting = {place.path: there[place.path.lower()] for place in wanted if _fits(place, there)}
+    leaves = [each.path for each in wanted if each.is_leaf and each.path in fitting]
+    others = [place.path for place in wanted if place.path not in fitting]
     metrics = java_class(spark, _METRICS).forTable(table)
     spec = _spec(spark, table)
     order = Order(table.sortOrder().orderId(), tuple(order_of(table)))
     codec = properties.get(_CODEC, "zstd").lower()
     return Layout(
-        ids={path: each.id for path, each in found.items()},
-        fields={path: _field(found[path], metrics) for path in leaves},
+        ids={path: each.id for path, each in fitting.items()},
+        fields={path: _field(fitting[path], metrics) for path in leaves},
         folder=str(table.locationProvider().newDataLocation(_NAME)).removesuffix(_NAME),
         schema=schema,
         spec=spec,
@@ -127,7 +127,7 @@ def _spec(spark: SparkSession, table: Any) -> Spec:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _TableField:
     """A field of the table: its place in a Parquet file, its name and its type in Iceberg.
 
     The type has no spaces, and is "" for a nested one.
@@ -139,15 +139,15 @@ class _Found:
     type: str
 
 
-def _in_struct(struct: Mapping[str, Any], path: str = "", name: str = "") -> Iterator[_Found]:
+def _in_struct(struct: Mapping[str, Any], path: str = "", name: str = "") -> Iterator[_TableField]:
     for each in struct["fields"]:
         own = each["name"]
         yield from _nested_columns(each["id"], path + own, name + own, each["type"])
 
 
-def _nested_columns(id_: int, path: str, name: str, type_: Any) -> Iterator[_Found]:
+def _nested_columns(id_: int, path: str, name: str, type_: Any) -> Iterator[_TableField]:
     written = type_.replace(" ", "") if isinstance(type_, str) else ""
-    yield _Found(path, id_, name, written)
+    yield _TableField(path, id_, name, written)
     match type_:
         case {"type": "struct"}:
             yield from _in_struct(type_, f"{path}.", f"{name}.")
@@ -159,16 +159,16 @@ def _nested_columns(id_: int, path: str, name: str, type_: Any) -> Iterator[_Fou
                 yield from _nested_columns(type_[f"{part}-id"], *where, type_[part])
 
 
-def _field(found: _Found, metrics: Any) -> Field:
-    return Field(found.id, found.type, str(metrics.columnMode(found.name).toString()))
+def _field(column: _TableField, metrics: Any) -> Field:
+    return Field(column.id, column.type, str(metrics.columnMode(column.name).toString()))
 
 
-def _fits(place: Place, there: Mapping[str, _Found]) -> bool:
+def _fits(place: Place, there: Mapping[str, _TableField]) -> bool:
     """Return if the table has a field at the place, of the same type."""
-    found = there.get(place.path.lower())
-    if found is None or not isinstance(place.type, str):
-        return found is not None and not found.type
-    return found.type == _ICEBERG_TYPES.get(place.type, place.type)
+    column = there.get(place.path.lower())
+    if column is None or not isinstance(place.type, str):
+        return column is not None and not column.type
+    return column.type == _ICEBERG_TYPES.get(place.type, place.type)
 
 
 def _size(properties: Mapping[str, str], name: str, usual: int) -> int:

@@ -15,12 +15,12 @@ def with_origins(
     rows: pa.Table, provenance: Provenance, values: Mapping[Origin, str | None]
 ) -> pa.Table:
     """Return rows of one file with the columns of provenance; their numbers are in `ROW`."""
-    found = rows.select([name for name in rows.column_names if name != ROW])
+    table = rows.select([name for name in rows.column_names if name != ROW])
     for origin, column in zip(provenance.names, provenance.columns, strict=True):
         type_ = type_of(column)
         own = rows[ROW] if origin is Origin.ROW else _repeated(values[origin], type_, rows)
-        found = found.append_column(column.name, own.cast(type_))
-    return found
+        table = table.append_column(column.name, own.cast(type_))
+    return table
 
 
 def _repeated(text: str | None, type_: pa.DataType, rows: pa.Table) -> pa.Array:

@@ -44,8 +44,8 @@ def arranged(
         raise MustRewrite(f"its rows belong to more than {_MOST:,} partitions")
     for start, end in pairwise([*starts, rows.num_rows]):
         first = int(order[start])
-        found = zip(layout.spec.fields, parts, strict=True)
-        partition = {each.id: _single(part[first].as_py()) for each, part in found}
+        pairs = zip(layout.spec.fields, parts, strict=True)
+        partition = {each.id: _single(part[first].as_py()) for each, part in pairs}
         yield partition, ordered.slice(start, end - start)
 
 
@@ -57,8 +57,8 @@ def _sorted(values: pa.ChunkedArray, key: SortKey) -> np.ndarray[Any, Any]:
     """Return the places of values in the order of a key, of equal ones in their own order."""
     direction = "descending" if key.descending else "ascending"
     nulls = "at_start" if key.nulls_first else "at_end"
-    found = pc.sort_indices(pa.table({"values": values}), [("values", direction, nulls)])
-    places: np.ndarray[Any, Any] = found.to_numpy()
+    indices = pc.sort_indices(pa.table({"values": values}), [("values", direction, nulls)])
+    places: np.ndarray[Any, Any] = indices.to_numpy()
     return places
 
 
@@ -70,8 +70,8 @@ def _transformed(rows: pa.Table, column: Column, field: PartitionField) -> pa.Ar
     values = _values(rows, column).combine_chunks()
     values = pa.concat_arrays(values.chunks) if isinstance(values, pa.ChunkedArray) else values
     width = [int(number)] if number else []
-    found: pa.Array = getattr(transform, name)(values, *width)
-    return found
+    transformed: pa.Array = getattr(transform, name)(values, *width)
+    return transformed
 
 
 def _single(value: Any) -> Any:

@@ -161,8 +161,8 @@ def _deletes(contract: Contract) -> str:
 
 def merged_rows(table: Any) -> tuple[int, int, int]:
     """Return how many rows a table's newest commit, a MERGE, added, removed and updated."""
-    found = iceberg.summary(table)
+    summary = iceberg.summary(table)
     inserted, updated, deleted = (
-        int(found.get(f"{_COUNTED}{what}", 0)) for what in ("inserted", "updated", "deleted")
+        int(summary.get(f"{_COUNTED}{what}", 0)) for what in ("inserted", "updated", "deleted")
     )
     return inserted + updated, deleted + updated, updated

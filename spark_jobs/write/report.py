@@ -20,9 +20,9 @@ def errored(spec: JobSpec, error: Permanent | RightMissing) -> AuditReport:
 
 
 def report(
-    spec: JobSpec, meter: Meter | None, contract: Contract | None, **found: Any
+    spec: JobSpec, meter: Meter | None, contract: Contract | None, **fields: Any
 ) -> AuditReport:
-    """Return the report of a run with the fields `found`."""
+    """Return the report of a run with these `fields`."""
     empty = AuditReport(
         ingestion=spec.ingestion,
         attempt=spec.attempt,
@@ -45,4 +45,4 @@ def report(
         steps=meter.steps if meter else (),
         engine={"spark": spark_version},
     )
-    return replace(empty, **found)
+    return replace(empty, **fields)

@@ -110,8 +110,8 @@ def columns_of(
     `shapes` limits the shapes of a column's text; `broken` has conditions, in SQL, that the job
     refuses a value.
     """
-    found = connection.sql("FROM sample")
-    types = {n: t for n, t in zip(found.columns, found.types, strict=True) if n != POSITION}
+    sample = connection.sql("FROM sample")
+    types = {n: t for n, t in zip(sample.columns, sample.types, strict=True) if n != POSITION}
     if not types:
         return ()
     texts = [name for name, type_ in types.items() if str(type_) == "VARCHAR"]
@@ -139,11 +139,11 @@ def _likely(
         fits = [f"count_if({_fits(quoted(name), shape)})" for shape in each]
         selected.append(f"[{', '.join([f'count({quoted(name)})', *fits])}]")
     counted = answers(connection, selected, f"(FROM sample LIMIT {_HEAD})")
-    found = {}
+    likely = {}
     for (name, each), (given, *counts) in zip(shapes.items(), counted, strict=True):
         pairs = zip(each, counts, strict=True)
-        found[name] = tuple(shape for shape, count in pairs if 2 * count >= given)
-    return found
+        likely[name] = tuple(shape for shape, count in pairs if 2 * count >= given)
+    return likely
 
 
 def answers(
@@ -153,11 +153,11 @@ def answers(
 
     What duckdb takes for one query grows with the square of their number.
     """
-    found: list[Any] = []
+    row: list[Any] = []
     for first in range(0, len(selected), _AT_ONCE):
         some = ", ".join(selected[first : first + _AT_ONCE])
-        found += connection.sql(f"SELECT {some} FROM {source}").fetchall()[0]
-    return found
+        row += connection.sql(f"SELECT {some} FROM {source}").fetchall()[0]
+    return row
 
 
 def _measures(name: str, type_: str, shapes: Sequence[str], broken: str) -> str:

@@ -94,11 +94,11 @@ def type_of(column: ColumnProfile) -> Type:
     if column.shape == "decimal" and looks_like_money(column.name):
         scale = max(column.scale, 2)
         return Type("number", f"decimal({max(column.digits + scale + 3, 12)},{scale})")
-    found = _SHAPES.get(column.shape) or _TYPES.get(column.type)
-    if found is None:
+    known = _SHAPES.get(column.shape) or _TYPES.get(column.type)
+    if known is None:
         message = f"{column.name} is {column.type}, a type that contracts do not support"
         raise LakegateError("UNKNOWN_TYPE", message)
-    return found
+    return known
 
 
 def _nested(column: ColumnProfile) -> Type:
@@ -216,23 +216,23 @@ def _may_be_key(column: ColumnProfile, place: int) -> bool:
 
 
 def _property(column: ColumnProfile) -> dict[str, Any]:
-    found = {"name": name_of(column.name), **type_of(column).declaration}
-    return found | ({"classification": "confidential"} if _is_personal(column) else {})
+    keys = {"name": name_of(column.name), **type_of(column).declaration}
+    return keys | ({"classification": "confidential"} if _is_personal(column) else {})
 
 
 def _rules(column: ColumnProfile, key: str | None) -> dict[str, Any]:
     """Return the keys of a property that restrict its values."""
     type_ = type_of(column)
-    found: dict[str, Any] = {}
+    rules: dict[str, Any] = {}
     if column.rows and not column.nulls:
-        found["required"] = True
+        rules["required"] = True
     if key:
-        found[key] = True
+        rules[key] = True
     if _is_coded(column, type_) and not key:
-        found["enum"] = [{"value": Quoted(value)} for value in column.values]
+        rules["enum"] = [{"value": Quoted(value)} for value in column.values]
     elif options := dict(_options(column, type_, is_key=key is not None)):
-        found["logicalTypeOptions"] = {**type_.more.get("logicalTypeOptions", {}), **options}
-    return found
+        rules["logicalTypeOptions"] = {**type_.more.get("logicalTypeOptions", {}), **options}
+    return rules
 
 
 def _options(column: ColumnProfile, type_: Type, *, is_key: bool) -> Iterator[tuple[str, Any]]:

@@ -102,8 +102,8 @@ def _columnar(
     rows = int(connection.sql("SELECT count(*) FROM sample").fetchall()[0][0])
     if not rows:
         raise _no_rows()
-    found = columns_of(connection, {}, columns.broken)
-    return Sample(format_, {}, rows, found, columns.left_out)
+    profiles = columns_of(connection, {}, columns.broken)
+    return Sample(format_, {}, rows, profiles, columns.left_out)
 
 
 def _no_rows() -> LakegateError:
@@ -134,13 +134,13 @@ def _load_cells(connection: duckdb.DuckDBPyConnection, cells: Cells) -> Sample:
     rows = cells.table.num_rows
     if not rows:
         raise _no_rows()
-    found = {each.name: each for each in columns_of(connection, cells.shapes, {})}
+    profiles = {each.name: each for each in columns_of(connection, cells.shapes, {})}
     for name, others in cells.strange.items():
-        nulls = found[name].nulls - len(others)
-        strange, outliers = found[name].strange + len(others), found[name].outliers + others
-        found[name] = replace(found[name], nulls=nulls, strange=strange, outliers=outliers)
-    found |= {each.name: each for each in cells.nested}
-    columns = tuple(found[name] for name in cells.order or found if name in found)
+        nulls = profiles[name].nulls - len(others)
+        strange, outliers = profiles[name].strange + len(others), profiles[name].outliers + others
+        profiles[name] = replace(profiles[name], nulls=nulls, strange=strange, outliers=outliers)
+    profiles |= {each.name: each for each in cells.nested}
+    columns = tuple(profiles[name] for name in cells.order or profiles if name in profiles)
     if not columns:
         raise refusal("has no column that a table can have", "\n".join(cells.left_out))
     return Sample(cells.format, cells.options, rows, columns, cells.left_out, cells.bad, cells.unit)

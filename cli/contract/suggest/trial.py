@@ -49,15 +49,15 @@ def tried(connection: duckdb.DuckDBPyConnection, file: Path, table: str) -> str:
     A column whose rules refuse more than the outliers gets its type alone; if the type does, it
     becomes text. Raises LakegateError: as `sample`, and UNFIT if no draft accepts the file.
     """
-    found = sample(connection, file)
+    opened = sample(connection, file)
     plain: frozenset[str] = frozenset()
     for _ in range(3):
-        written = draft(found, table, file.name, plain)
+        written = draft(opened, table, file.name, plain)
         contract = parse(written, f"the draft from {file}")
-        refused = {*_refused(connection, found, contract)}
+        refused = {*_refused(connection, opened, contract)}
         if not refused:
             return written
-        found = replace(found, columns=tuple(_wider(c, refused & plain) for c in found.columns))
+        opened = replace(opened, columns=tuple(_wider(c, refused & plain) for c in opened.columns))
         plain |= refused
     which = " and ".join(sorted(refused))
     message = f"{file} has cells in {which} that no draft accepts\nName the column's form by hand."
@@ -71,14 +71,14 @@ def _wider(column: ColumnProfile, refused: Set[str]) -> ColumnProfile:
 
 
 def _refused(
-    connection: duckdb.DuckDBPyConnection, found: Sample, contract: Contract
+    connection: duckdb.DuckDBPyConnection, opened: Sample, contract: Contract
 ) -> Iterator[str]:
     """Yield the columns of which the contract refuses more cells than the known outliers."""
-    known = {column.name: column for column in found.columns}
-    _require_columns(found, contract)
+    known = {column.name: column for column in opened.columns}
+    _require_columns(opened, contract)
     plain = [c for c in contract.columns if not known[c.name].parts]
     values = {c.name: quoted(c.name) for c in plain}
-    if found.format in _TEXTS:
+    if opened.format in _TEXTS:
         values = {c.name: cell(quoted(c.name), c) for c in plain}
     selected = [f"{sql} AS {quoted(name)}" for name, sql in values.items()]
     columns = ", ".join([f"0 AS {FILE}", POSITION, *selected])
@@ -93,9 +93,9 @@ def _refused(
                 yield from check.columns
 
 
-def _require_columns(found: Sample, contract: Contract) -> None:
+def _require_columns(opened: Sample, contract: Contract) -> None:
     """Raise LakegateError if the job would not take the file's columns for the contract's."""
-    named = [(column.name, "") for column in found.columns]
+    named = [(column.name, "") for column in opened.columns]
     for finding in compare(named, contract).findings:
         raise LakegateError("UNFIT", f"the sample cannot be described: {finding.message}")
 

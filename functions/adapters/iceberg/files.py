@@ -101,11 +101,11 @@ class TableFilesReader:
     def _manifests(self, address: str, gone: set[str]) -> tuple[ManifestFile, ...]:
         if address not in self._lists:
             try:
-                found = tuple(read_manifest_list(self._io.new_input(address)))
+                manifests = tuple(read_manifest_list(self._io.new_input(address)))
             except FileNotFoundError:
                 gone.add(address)
                 return ()
-            self._lists[address] = found
+            self._lists[address] = manifests
         return self._lists[address]
 
     def _data(self, manifest: ManifestFile, gone: set[str]) -> frozenset[str]:
@@ -157,22 +157,22 @@ def opened(catalog: RestCatalog, table: HistoryTable, lake_bucket: str) -> Table
     """
     wanted = Schema.model_validate_json(table.schema)
     try:
-        found = catalog.load_table(table.name)
+        history = catalog.load_table(table.name)
     except NoSuchTableError:
         catalog.create_namespace_if_not_exists(table.name.partition(".")[0])
-        found = catalog.create_table(
+        history = catalog.create_table(
             table.name,
             wanted,
             location=table.location(lake_bucket),
             partition_spec=_by_published(wanted),
             properties=_properties(wanted),
         )
-    ids = {field.name: field.field_id for field in found.schema().fields}
-    own = found.spec() == _by_published(wanted)
+    ids = {field.name: field.field_id for field in history.schema().fields}
+    own = history.spec() == _by_published(wanted)
     if not own or any(ids.get(f.name, f.field_id) != f.field_id for f in wanted.fields):
         message = f"the table {table.name} on main was not made by Lakegate: drop or rename it"
         raise Permanent("TABLE_MISMATCH", message)
-    return found
+    return history
 
 
 def data_file(table: Table, entry: Entry) -> DataFile:

@@ -117,10 +117,10 @@ class Tables:
             written = self._fitting(table, [source], current)[source]
             if isinstance(written, LakegateError):
                 raise written
-            found = [each for each in data_files(current) if each.file_path in removed]
-            if gone := set(removed) - {file.file_path for file in found}:
+            files = [each for each in data_files(current) if each.file_path in removed]
+            if gone := set(removed) - {file.file_path for file in files}:
                 raise FilesGone(gone)
-            exchange(current, found, written.added)
+            exchange(current, files, written.added)
 
     def enter(self, entries: Sequence[Entry], lake_bucket: str, target: str) -> None:
         """Register data files in the history tables on `target`; create missing tables.
@@ -157,8 +157,8 @@ class Tables:
     def _written(self, table: str, source: Intent) -> _Written | LakegateError:
         try:
             with self._translated():
-                found = self._load(table, f"{source.branch}@{source.hash}")
-                return _Written(found, tuple(added(found)))
+                state = self._load(table, f"{source.branch}@{source.hash}")
+                return _Written(state, tuple(added(state)))
         except LakegateError as error:
             is_gone = isinstance(error, MetadataGone)
             return CannotRebase(error.code, error.message) if is_gone else error
@@ -189,11 +189,11 @@ class Tables:
         The counts come from its manifest list and from the manifests of its delete files.
         """
         with self._translated():
-            found = self._if_there(table, reference)
-            if not found:
+            state = self._if_there(table, reference)
+            if not state:
                 return TableRows()
-            counts = totals(manifests_of(found), found.io)
-            return TableRows(str(found.metadata.table_uuid), *counts)
+            counts = totals(manifests_of(state), state.io)
+            return TableRows(str(state.metadata.table_uuid), *counts)
 
     def size(self, table: str, reference: str) -> TableSize:
         """Return how many data files a table has, and of what size. Raises as `files`."""
@@ -216,8 +216,8 @@ class Tables:
         With `most` it yields at most that many, from a sample of manifests seeded by the reference.
         """
         with self._translated():
-            found = list(self._manifests(table, reference).values())
-            data = [each for each in found if each.content == ManifestContent.DATA]
+            manifests = list(self._manifests(table, reference).values())
+            data = [each for each in manifests if each.content == ManifestContent.DATA]
             chance = Random(reference)  # noqa: S311 - a sample
             for manifest in chance.sample(data, min(len(data), most or len(data))):
                 entries = manifest.fetch_manifest_entry(S3FileIO({CLIENT: self._s3}))
@@ -228,8 +228,8 @@ class Tables:
     def _manifests(self, table: str, reference: str) -> dict[str, ManifestFile]:
         """Return a table's manifests by address; empty for a missing table."""
         known = self._if_there(table, reference)
-        found = manifests_of(known) if known else []
-        return {manifest.manifest_path: manifest for manifest in found}
+        manifests = manifests_of(known) if known else []
+        return {manifest.manifest_path: manifest for manifest in manifests}
 
     def doubled(self, table: str, reference: str) -> list[DoubledFile]:
         """Return the data files that a table lists more than once, by path.
@@ -237,8 +237,8 @@ class Tables:
         It reads all manifests of the table.
         """
         with self._translated():
-            found = self._if_there(table, reference)
-            return doubled_files(found) if found else []
+            state = self._if_there(table, reference)
+            return doubled_files(state) if state else []
 
     def _load(self, table: str, reference: str) -> Table:
         return self._catalog(reference).load_table(table)

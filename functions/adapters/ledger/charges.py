@@ -59,14 +59,14 @@ class Charges(Notes):
         used, held = new.used - old.used, new.held - old.held
         values: dict[str, Any] = {":used": used, ":held": held, ":both": used + held}
         update = "ADD sum_used :used, sum_held :held, sum_both :both"
-        found: dict[str, Any] = {"TableName": self._table.name, "Key": {"id": _sums(new.day)}}
+        request: dict[str, Any] = {"TableName": self._table.name, "Key": {"id": _sums(new.day)}}
         if new.run:
             update += " DELETE unmeasured :runs"
             values[":runs"] = {new.run}
         if budget:
             room = "attribute_not_exists(sum_both) OR sum_both < :most"
-            found["ConditionExpression"], values[":most"] = room, budget * MILLION
-        return {**found, "UpdateExpression": update, "ExpressionAttributeValues": values}
+            request["ConditionExpression"], values[":most"] = room, budget * MILLION
+        return {**request, "UpdateExpression": update, "ExpressionAttributeValues": values}
 
     def _write_at_once(self, writes: Sequence[Mapping[str, Any]]) -> None:
         for _ in range(_TRIES - 1):

@@ -131,8 +131,8 @@ class Groups:
 
     def _shared(self, wholes: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
         large = (whole for whole in wholes if is_large(json.loads(whole.get("group", "[]"))))
-        found = [each for whole in large for each in shared_items(whole)]
-        groups_first = sorted(found, key=lambda each: "ids" not in each)
+        items = [each for whole in large for each in shared_items(whole)]
+        groups_first = sorted(items, key=lambda each: "ids" not in each)
         return {each.pop("id"): next(iter(each.items())) for each in groups_first}
 
     def _put(self, id_: str, name: str, text: str) -> None:
@@ -148,11 +148,11 @@ class Groups:
 
     def _read(self, ids: set[str], name: str) -> dict[str, str]:
         read = self._one if len(ids) == 1 else self._several
-        found = {str(item["id"]): str(item[name]) for item in read(ids)}
-        for id_ in ids - found.keys():
+        texts = {str(item["id"]): str(item[name]) for item in read(ids)}
+        for id_ in ids - texts.keys():
             message = f"the ledger lacks the item {id_}, which members of a group share"
             raise Transient(UNAVAILABLE, message)
-        return found
+        return texts
 
     def _one(self, ids: set[str]) -> Iterable[Mapping[str, Any]]:
         """Return the item of one id: who decides on one file may read nothing together."""

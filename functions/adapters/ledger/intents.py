@@ -26,9 +26,9 @@ def intent_id(item: Mapping[str, Any]) -> str:
     return f"intent-{item[COMMON].partition('-')[2]}"
 
 
-def shared_intent(id_: str, found: Mapping[str, Any]) -> SharedIntent:
-    """Return what is known of an item of this module, of which `found` is empty if it is not."""
-    return SharedIntent(id_, int(found.get("revision", 0)), "closed" in found)
+def shared_intent(id_: str, intent: Mapping[str, Any]) -> SharedIntent:
+    """Return what is known of an item of this module; `intent` is empty where there is none."""
+    return SharedIntent(id_, int(intent.get("revision", 0)), "closed" in intent)
 
 
 def moved(intent: Intent, base_hash: str, group_item: str, at: str) -> str:
@@ -37,14 +37,14 @@ def moved(intent: Intent, base_hash: str, group_item: str, at: str) -> str:
     return json.dumps({"fields": known, "group": group_item, "rebased": at})
 
 
-def group_item(found: Mapping[str, Any]) -> str:
+def group_item(intent: Mapping[str, Any]) -> str:
     """Return the id of the item with the ids of the group, "" where the intent did not change."""
-    return str(json.loads(found["moved"])["group"]) if "moved" in found else ""
+    return str(json.loads(intent["moved"])["group"]) if "moved" in intent else ""
 
 
-def with_intent(whole: Mapping[str, Any], found: Mapping[str, Any], ids: str) -> dict[str, Any]:
+def with_intent(whole: Mapping[str, Any], intent: Mapping[str, Any], ids: str) -> dict[str, Any]:
     """Return the whole item of a member with the intent that was found, and the ids as text."""
-    known = json.loads(found["moved"])
+    known = json.loads(intent["moved"])
     times = json.loads(whole["times"]) | {"rebased": known["rebased"]}
     return {**whole, **known["fields"], "group": ids, "times": json.dumps(times)}
 

@@ -93,18 +93,18 @@ def own_revision(ingestion: Ingestion) -> int:
 
 def _keys(ingestion: Ingestion) -> dict[str, str]:
     """Return the keys of the sparse indexes that the ingestion is in."""
-    found = {}
+    keys = {}
     if ingestion.reason or ingestion.state in ALERTED:
-        found["reason_code"] = ingestion.reason.code if ingestion.reason else "UNKNOWN"
+        keys["reason_code"] = ingestion.reason.code if ingestion.reason else "UNKNOWN"
     if steps.unfinished(ingestion):
-        found["unfinished"] = "yes"
+        keys["unfinished"] = "yes"
     if steps.needs_recording(ingestion):
-        found["unrecorded"] = "yes"
+        keys["unrecorded"] = "yes"
     elif steps.is_silent(ingestion):
-        found["unrecorded"] = SILENT
+        keys["unrecorded"] = SILENT
     if queueing.is_waiting(ingestion) and ingestion.tables:
-        found["queue"] = BATCHES if ingestion.parts else ingestion.table
-    return found
+        keys["queue"] = BATCHES if ingestion.parts else ingestion.table
+    return keys
 
 
 def size(ingestion: Ingestion) -> int:

@@ -64,8 +64,8 @@ class Notes:
         kept = self._kept(_UPKEEP)
         if not kept:
             return UpkeepNote()
-        look, found = Look(*json.loads(kept["look"])), UpkeepNote.from_json(kept["known"])
-        return replace(found, look=look, doubt=kept["doubt"], revision=int(kept["revision"]))
+        look, note = Look(*json.loads(kept["look"])), UpkeepNote.from_json(kept["known"])
+        return replace(note, look=look, doubt=kept["doubt"], revision=int(kept["revision"]))
 
     def save_upkeep(self, note: UpkeepNote) -> None:
         """Save it. Raise Moved if another process saved it meanwhile."""

@@ -50,8 +50,8 @@ class Reads(Charges):
 
     def together(self, ids: Sequence[str]) -> list[Ingestion]:
         """Return those of these ingestions that the ledger has, as last saved, in order."""
-        found = self._batches(ids, ConsistentRead=True)
-        by_id = {each.id: each for each in self._ingestions(found)}
+        items = self._batches(ids, ConsistentRead=True)
+        by_id = {each.id: each for each in self._ingestions(items)}
         return [by_id[id_] for id_ in ids if id_ in by_id]
 
     def known(self, ids: list[str], *, consistent: bool = False) -> set[str]:
@@ -68,8 +68,8 @@ class Reads(Charges):
 
         The earliest landing comes first. An ingestion added a moment ago may be missing.
         """
-        found = self._listed("due", Key("unfinished").eq("yes"))
-        return (each for each in found if steps.unfinished(each) and each.saved_at < before)
+        ingestions = self._listed("due", Key("unfinished").eq("yes"))
+        return (each for each in ingestions if steps.unfinished(each) and each.saved_at < before)
 
     def due_landings(self, before: str) -> list[str]:
         """Return when each unfinished ingestion landed that landed before a time, earliest first.
@@ -77,13 +77,13 @@ class Reads(Charges):
         Times are ISO 8601 in UTC. An ingestion added a moment ago may be missing.
         """
         due = Key("unfinished").eq("yes") & Key("landed_at").lt(before)
-        found = self._items(
+        items = self._items(
             self._table.query,
             IndexName="due",
             KeyConditionExpression=due,
             ProjectionExpression="landed_at",
         )
-        return [str(each["landed_at"]) for each in found]
+        return [str(each["landed_at"]) for each in items]
 
     def needs_recording(self) -> Iterator[Ingestion]:
         """Yield finished ingestions whose results main's tables may lack, earliest save first.
@@ -117,19 +117,19 @@ class Reads(Charges):
         """
         for day in _days_back(since, until):
             during = Key("landed_at").between(max(since, day), until)
-            found = self._items(
+            items = self._items(
                 self._table.query,
                 IndexName="by_day",
                 KeyConditionExpression=Key("landed_day").eq(day) & during,
                 ProjectionExpression="brief",
                 ScanIndexForward=False,
             )
-            summaries = (IngestionSummary.from_json(item["brief"]) for item in found)
+            summaries = (IngestionSummary.from_json(item["brief"]) for item in items)
             yield from (each for each in summaries if each.landed_at < until)
 
     def open_failures(self) -> Iterator[IngestionSummary]:
         """Yield the failed ingestions that wait for a decision, oldest landing first."""
-        found = (
+        by_state = (
             self._items(
                 self._table.query,
                 IndexName="failed",
@@ -141,7 +141,7 @@ class Reads(Charges):
             )
             for state in ALERTED
         )
-        items = chain.from_iterable(found)
+        items = chain.from_iterable(by_state)
         open_ = (IngestionSummary.from_json(item["brief"]) for item in items)
         yield from sorted(open_, key=lambda each: each.landed_at)
 
@@ -152,8 +152,8 @@ class Reads(Charges):
         files that landed later, only those that may come first all the same: many may be held.
         The index may lag behind.
         """
-        found = (*self._queue_until(table, until), *self._queue(BATCHES))
-        return [each for each in found if queueing.is_waiting(each) and table in each.tables]
+        queued = (*self._queue_until(table, until), *self._queue(BATCHES))
+        return [each for each in queued if queueing.is_waiting(each) and table in each.tables]
 
     def waiting_in_order(self, table: str, since: str = "") -> Iterator[Ingestion]:
         """Yield those in a table's queue, in their order of landing, as far as they are asked for.
@@ -161,8 +161,8 @@ class Reads(Charges):
         With `since` these are the ones that landed then or later. Batches are not among them. The
         index may lag behind.
         """
-        found = self._queue(table, Key("landed_at").gte(since) if since else None)
-        for _, same in groupby(found, key=lambda each: each.landed.landed_at):
+        listed = self._queue(table, Key("landed_at").gte(since) if since else None)
+        for _, same in groupby(listed, key=lambda each: each.landed.landed_at):
             yield from filter(queueing.is_waiting, sorted(same, key=landing))
 
     def first_waiting(self, table: str, most: int) -> list[Ingestion]:
@@ -202,8 +202,8 @@ class Reads(Charges):
         """
         condition = Key("key").eq(landed.key)
         index = self._items(self._table.query, IndexName="by_key", KeyConditionExpression=condition)
-        found = self.together([item["id"] for item in index])
-        return [each for each in found if each.landed.bucket == landed.bucket]
+        versions = self.together([item["id"] for item in index])
+        return [each for each in versions if each.landed.bucket == landed.bucket]
 
     def all(self) -> Iterator[Ingestion]:
         """Yield every ingestion, in no order."""
@@ -255,8 +255,8 @@ class Reads(Charges):
     ) -> Ingestion:
         if group := group_item(intent):
             whole = with_intent(whole, intent, self._groups.ids(group))
-        found, shared = from_item(whole), shared_intent(intent_id(item), intent)
-        return found.but(shared_intent=shared, revision=found.revision + shared.revision)
+        ingestion, shared = from_item(whole), shared_intent(intent_id(item), intent)
+        return ingestion.but(shared_intent=shared, revision=ingestion.revision + shared.revision)
 
     def _batches(self, ids: Sequence[str], **what: Any) -> Iterator[dict[str, Any]]:
         """Yield the existing items of these ids."""

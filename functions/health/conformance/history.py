@@ -44,11 +44,11 @@ def a_history_tells_what_was_changed(on: Scratch) -> None:
     theirs = on.merge(*on.written(2, ONE, others))
     by_hand = on.write(on.main, TWO)
     log = islice(on.catalog.history(), 3)
-    found = {commit.hash: (commit.properties, names) for commit, names in log}
-    same(list(found), [by_hand, theirs, ours])
-    same(found[by_hand][1], {on.table})
-    same(others in found[theirs][1], True)
-    same((found[ours][0].get("ours"), on.table in found[ours][1]), ("1", True))
+    commits = {commit.hash: (commit.properties, names) for commit, names in log}
+    same(list(commits), [by_hand, theirs, ours])
+    same(commits[by_hand][1], {on.table})
+    same(others in commits[theirs][1], True)
+    same((commits[ours][0].get("ours"), on.table in commits[ours][1]), ("1", True))
 
 
 def the_states_of_a_log_are_whole(on: Scratch) -> None:
@@ -61,8 +61,8 @@ def the_states_of_a_log_are_whole(on: Scratch) -> None:
     put = {on.catalog.metadata(at, each) for at, each in ((first, on.table), (last, others))}
     put.add(on.catalog.metadata(last, on.table))
     known = {on.bases[branch]}
-    found = {each.metadata for each in on.catalog.states(last, _LONG_AGO, known) if each.is_table}
-    same(put - found, set())
+    files = {each.metadata for each in on.catalog.states(last, _LONG_AGO, known) if each.is_table}
+    same(put - files, set())
     same({first, last} - known, set())
 
 

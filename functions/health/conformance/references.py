@@ -13,8 +13,8 @@ def a_branch_begins_at_main(on: Scratch) -> None:
     same(on.bases[branch], main)
     same(on.catalog.create_branch(branch), head)
     same(on.writer.read(branch, on.table), ONE)
-    found = on.catalog.references()
-    same((found[branch], found[on.main]), (head, main))
+    references = on.catalog.references()
+    same((references[branch], references[on.main]), (head, main))
 
 
 def a_branch_is_apart(on: Scratch) -> None:

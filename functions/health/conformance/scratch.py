@@ -26,10 +26,10 @@ class Deviates(LakegateError):
     """Nessie behaves otherwise than Lakegate relies on."""
 
 
-def same(found: object, expected: object) -> None:
+def same(actual: object, expected: object) -> None:
     """Raise Deviates unless what was found is what is expected."""
-    if found != expected:
-        raise Deviates("NESSIE_DEVIATES", f"expected {expected!r}, found {found!r}")
+    if actual != expected:
+        raise Deviates("NESSIE_DEVIATES", f"expected {expected!r}, found {actual!r}")
 
 
 @contextmanager

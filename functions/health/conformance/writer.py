@@ -58,8 +58,8 @@ class RestWriter:
         content = self._content(branch, table)
         if content is None:
             return ""
-        found = Pointer(content["metadataLocation"], content["snapshotId"])
-        return next(state for state, pointer in self._states.items() if pointer == found)
+        current = Pointer(content["metadataLocation"], content["snapshotId"])
+        return next(state for state, pointer in self._states.items() if pointer == current)
 
     def set_back(self, branch: str, to: str) -> None:
         """See Writer."""

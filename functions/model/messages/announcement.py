@@ -66,9 +66,9 @@ class Announcement:
         Fields that a newer release added are left out.
         """
         try:
-            found = json.loads(text)
-            known = {each.name: found[each.name] for each in fields(cls) if each.name in found}
-            return cls(**{**known, "state": State(found["state"])})
+            body = json.loads(text)
+            known = {each.name: body[each.name] for each in fields(cls) if each.name in body}
+            return cls(**{**known, "state": State(body["state"])})
         except (ValueError, TypeError, KeyError) as error:
             message = f"this is no announcement ({error!r}): {text[:300]}"
             raise Permanent("BAD_ANNOUNCEMENT", message) from error
@@ -87,8 +87,8 @@ def announcements(
     """
     locations = metadata or {}
     tables = ingestion.tables or ("",)
-    found = [_end_announcement(ingestion, table, tip, locations.get(table, "")) for table in tables]
-    return [_part_announcement(ingestion, each) for each in found] if ingestion.parts else found
+    ends = [_end_announcement(ingestion, table, tip, locations.get(table, "")) for table in tables]
+    return [_part_announcement(ingestion, each) for each in ends] if ingestion.parts else ends
 
 
 def _part_announcement(ingestion: Ingestion, of_batch: Announcement) -> Announcement:

@@ -21,8 +21,8 @@ class Refresh:
     def read(cls, text: str) -> "Refresh":
         """Return the refresh in a message's body. Raise Permanent BAD_REFRESH."""
         try:
-            found = json.loads(text)
-            return cls(str(found["table"]), int(found["position"]), str(found["metadata"]))
+            body = json.loads(text)
+            return cls(str(body["table"]), int(body["position"]), str(body["metadata"]))
         except (ValueError, TypeError, KeyError) as error:
             message = f"this is no refresh ({error!r}): {text[:300]}"
             raise Permanent("BAD_REFRESH", message) from error

@@ -35,5 +35,5 @@ class Brought:
     @classmethod
     def from_json(cls, text: str) -> "Brought":
         """Return what `to_json` wrote; fields of a newer release are ignored."""
-        found, names = json.loads(text), [each.name for each in fields(cls)]
-        return cls(**{name: found[name] for name in names if name in found})
+        document, names = json.loads(text), [each.name for each in fields(cls)]
+        return cls(**{name: document[name] for name in names if name in document})

@@ -38,11 +38,11 @@ class Checkpoint:
     def from_json(cls, text: bytes) -> "Checkpoint":
         """Return the checkpoint that `to_json` wrote. Raise Permanent BAD_CHECKPOINT."""
         try:
-            found = json.loads(text)
-            if found["schema"] != _SCHEMA:
+            document = json.loads(text)
+            if document["schema"] != _SCHEMA:
                 raise ValueError(f"the schema is not {_SCHEMA}")
-            tables = {name: TableCount(**each) for name, each in found["tables"].items()}
-            return cls(str(found["hash"]), str(found["since"]), tables)
+            tables = {name: TableCount(**each) for name, each in document["tables"].items()}
+            return cls(str(document["hash"]), str(document["since"]), tables)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             message = f"{KEY} in the lake bucket is no checkpoint ({error}): delete it"
             raise Permanent("BAD_CHECKPOINT", message) from error

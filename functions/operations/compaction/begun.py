@@ -45,10 +45,10 @@ def strangers(adapters: Adapters) -> list[str]:
 
 def delete_strangers(adapters: Adapters) -> list[str]:
     """Delete the branches of `strangers`, which are never published; return them."""
-    found = strangers(adapters)
-    for branch in found:
+    branches = strangers(adapters)
+    for branch in branches:
         adapters.catalog.delete_branch(branch)
-    return found
+    return branches
 
 
 def branch_of(commit: Commit) -> str:

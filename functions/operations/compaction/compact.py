@@ -275,8 +275,8 @@ def _held_up(adapters: Adapters, table: str) -> str:
 
     Other files are registered again by metadata, within a second.
     """
-    found = adapters.ledger.unfinished("9999")
-    return next((each.name for each in found if table in each.tables and _is_delayed(each)), "")
+    pending = adapters.ledger.unfinished("9999")
+    return next((each.name for each in pending if table in each.tables and _is_delayed(each)), "")
 
 
 def _is_delayed(ingestion: Ingestion) -> bool:

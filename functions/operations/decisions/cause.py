@@ -33,8 +33,8 @@ def cause(ingestion: Ingestion) -> tuple[str, ...]:
 
 def waiting(ledger: "Ledger") -> list[Ingestion]:
     """Return all ingestions that wait for a decision, oldest landing first."""
-    found = ledger.together([brief.id for brief in ledger.open_failures()])
-    return [each for each in found if each.is_open]
+    ingestions = ledger.together([brief.id for brief in ledger.open_failures()])
+    return [each for each in ingestions if each.is_open]
 
 
 def waiting_with(ledger: "Ledger", ingestion: Ingestion) -> list[Ingestion]:

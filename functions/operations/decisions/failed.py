@@ -183,15 +183,15 @@ def save_decision(
         try:
             return adapters.ledger.save(wanted)
         except Transient:
-            found = adapters.ledger.get(ingestion.id)
-            if found == wanted.but(revision=found.revision):
-                return found
-            if found.revision == ingestion.revision:
+            now = adapters.ledger.get(ingestion.id)
+            if now == wanted.but(revision=now.revision):
+                return now
+            if now.revision == ingestion.revision:
                 raise
-            if found.attempt != ingestion.attempt:
-                message = f"another process was faster: {status_text(found)}"
+            if now.attempt != ingestion.attempt:
+                message = f"another process was faster: {status_text(now)}"
                 raise LakegateError("MOVED_ON", message) from None
-            ingestion = found
+            ingestion = now
     message = f"other processes keep changing ingestion {ingestion.id}: try again"
     raise Transient("LEDGER_MOVED", message)
 

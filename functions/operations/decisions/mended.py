@@ -69,10 +69,10 @@ def _mark(file: Path, mends: Mends) -> str:
 def _there(adapters: Adapters, rejected: Ingestion, mark: str) -> LandedObject | None:
     """Return the newest version of the key if it is the mended file, else None."""
     try:
-        landed, found = adapters.landing.brought(rejected.landed.key, rejected.landed.bucket)
+        landed, its_mark = adapters.landing.brought(rejected.landed.key, rejected.landed.bucket)
     except Missing:
         return None
-    return landed if found == mark else None
+    return landed if its_mark == mark else None
 
 
 def _put(
@@ -116,7 +116,7 @@ def _begun(adapters: Adapters, landed: LandedObject, mends: Mends) -> Ingestion:
     at = listed.landed_at if listed and is_newest else adapters.now()
     timed = replace(landed, landed_at=at)
     first = Ingestion(id=ingestion_id(landed), landed=timed, mends=mends).step("landed", at)
-    found = adapters.ledger.begin(first)
+    ingestion = adapters.ledger.begin(first)
     return save_decision(
-        adapters, found, lambda now: now if now.ended or now.mends else now.but(mends=mends)
+        adapters, ingestion, lambda now: now if now.ended or now.mends else now.but(mends=mends)
     )

@@ -70,12 +70,12 @@ def _require_gone(adapters: Adapters, ingestion: Ingestion) -> None:
         raise LakegateError("ROWS_ON_MAIN", message)
     for single in report.singles:
         own = {file.path for file in single.files}
-        found = sorted(
+        paths = sorted(
             own.intersection(adapters.tables().listed(single.table, MAIN)) if own else ()
         )
-        if found:
+        if paths:
             message = (
-                f"{single.table} lists {found[0]} on main, although no commit names it: a replay "
+                f"{single.table} lists {paths[0]} on main, although no commit names it: a replay "
                 f"of {ingestion.id} would double its rows; remove that file from the table first"
             )
             raise LakegateError("ROWS_ON_MAIN", message)

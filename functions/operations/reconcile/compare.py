@@ -109,18 +109,18 @@ class _Known:
 
 
 def _known(adapters: Adapters, main: MainScan, table: str) -> _Known:
-    found = _Known()
+    known = _Known()
     for each in adapters.ledger.all():
         if table and table not in each.tables:
-            found.others.add(hash(each.id))
+            known.others.add(hash(each.id))
             continue
-        found.ids.add(hash(each.id))
-        found.count(end_of(each), rows=each.audit.rows)
+        known.ids.add(hash(each.id))
+        known.count(end_of(each), rows=each.audit.rows)
         # An earlier run found everything published before the checkpoint on main.
         due = each.ended_at >= max(main.base.since if main.base else "", main.began)
         if due and each.state is State.PUBLISHED and hash(each.id) not in main.named:
-            found.missing[each.id] = replace(each, audit=replace(each.audit, checks=()))
-    return found
+            known.missing[each.id] = replace(each, audit=replace(each.audit, checks=()))
+    return known
 
 
 def _listed(
@@ -146,11 +146,11 @@ def _listed(
 
 def _log_findings(adapters: Adapters, known: _Known, main: MainScan) -> Iterator[Finding]:
     """Find ingestions that main's log lacks or has twice; read it again only if needed."""
-    found = commits_naming(adapters.catalog.log(), set(known.missing), main.suspects)
-    for id_, named in found.items():
+    commits = commits_naming(adapters.catalog.log(), set(known.missing), main.suspects)
+    for id_, named in commits.items():
         yield from published_twice(id_, named)
     for id_, each in known.missing.items():
-        if id_ not in found:
+        if id_ not in commits:
             yield not_on_main(each)
 
 
@@ -163,12 +163,12 @@ def _balances(
             at, tables = f"{MAIN}@{main.head}", adapters.tables()
             tallies = [main.tallies[table], main.young[table]]
             base = _base(adapters, main, table)
-            found = balance(table, tables.rows(table, at), base, tallies)
-            if thorough or found.others:
+            account = balance(table, tables.rows(table, at), base, tallies)
+            if thorough or account.others:
                 # Only a writer other than Lakegate can register a file twice.
-                found = replace(found, doubled=tuple(tables.doubled(table, at)))
+                account = replace(account, doubled=tuple(tables.doubled(table, at)))
             paths = tables.listed(table, at, 0 if thorough else _SAMPLE)
-            yield replace(found, gone=tuple(_gone(adapters, paths)))
+            yield replace(account, gone=tuple(_gone(adapters, paths)))
 
 
 def _base(adapters: Adapters, main: MainScan, table: str) -> TableCount:

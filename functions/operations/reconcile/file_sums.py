@@ -69,13 +69,13 @@ def not_taken_in(id_: str, landed: LandedObject) -> Finding:
     return Finding("NOT_TAKEN_IN", message, ingestion=id_)
 
 
-def published_twice(id_: str, found: Sequence[tuple[Commit, Published]]) -> Iterator[Finding]:
-    """Report an ingestion that several commits on main published; `found` is newest first."""
-    if len(found) > 1:
-        newest, published = found[0]
-        names = ", ".join(commit.hash for commit, _ in reversed(found))
+def published_twice(id_: str, commits: Sequence[tuple[Commit, Published]]) -> Iterator[Finding]:
+    """Report an ingestion that several commits on main published; `commits` are newest first."""
+    if len(commits) > 1:
+        newest, published = commits[0]
+        names = ", ".join(commit.hash for commit, _ in reversed(commits))
         message = (
-            f"{published.object} (version {published.version}) was published {len(found)} "
+            f"{published.object} (version {published.version}) was published {len(commits)} "
             f"times, with {count(published.rows, 'row')} each time, by these commits on main: "
             f"{names}"
         )

@@ -81,23 +81,23 @@ def scan_main(adapters: Adapters, start: Checkpoint | None, since: datetime, onl
 
     Merges after `since` may still be in progress. `only` names the table to check, "" for all.
     """
-    found, foreign = MainScan(), list[tuple[Commit, str]]()
+    scan, foreign = MainScan(), list[tuple[Commit, str]]()
     log, kept_since = _with_end(adapters.catalog.history()), adapters.ledger.upkeep().kept_since
     with ThreadPoolExecutor(_PARALLEL) as pool:
-        while some := _next(log, found, start, since, kept_since):
+        while some := _next(log, scan, start, since, kept_since):
             ours = [each for each in some if merge_commit.published(each.commit)]
             mine = [each for each in ours if not only or only in merge_commit.tables(each.commit)]
-            _compare(adapters, mine, since, found)
+            _compare(adapters, mine, since, scan)
             kept = [each for each in mine if each.is_kept]
             changes = pool.map(lambda each: list(_changes(adapters, each, only)), kept)
             for each, made in zip(kept, changes, strict=True):
-                _count(each.commit, made, found, since)
-            _count_older((each.commit for each in mine if not each.is_kept), found, only)
+                _count(each.commit, made, scan, since)
+            _count_older((each.commit for each in mine if not each.is_kept), scan, only)
             foreign += _other_writers_commits(some, only)
             named = (each.commit for each in some if not only or only in each.names)
-            found.problems += foreign_commits(adapters, named)
-    _count_others(adapters, foreign, found, since)
-    return found
+            scan.problems += foreign_commits(adapters, named)
+    _count_others(adapters, foreign, scan, since)
+    return scan
 
 
 def commits_naming(log: Iterable[Commit], missing: set[str], suspects: set[int]) -> CommitsById:
@@ -105,14 +105,14 @@ def commits_naming(log: Iterable[Commit], missing: set[str], suspects: set[int])
 
     The log is read only as far back as needed.
     """
-    found: defaultdict[str, list[tuple[Commit, Published]]] = defaultdict(list)
+    commits: defaultdict[str, list[tuple[Commit, Published]]] = defaultdict(list)
     for commit in log if missing or suspects else ():
         for each in merge_commit.published(commit):
             if each.id in missing or hash(each.id) in suspects:
-                found[each.id].append((commit, each))
-        if not suspects and missing <= found.keys():
+                commits[each.id].append((commit, each))
+        if not suspects and missing <= commits.keys():
             break
-    return found
+    return commits
 
 
 def _next(
@@ -209,7 +209,7 @@ def _change(adapters: Adapters, table: str, commit: Commit) -> "TableChange":
 
 def _reported(adapters: Adapters, commit: Commit, table: str) -> Mapping[str, int] | None:
     """Return the data files of a table that a commit's reports name; None for a change."""
-    found: Counter[str] = Counter()
+    files: Counter[str] = Counter()
     for each in merge_commit.published(commit):
         report = readable_report(adapters, each.report)
         if report is None:
@@ -217,8 +217,8 @@ def _reported(adapters: Adapters, commit: Commit, table: str) -> Mapping[str, in
         singles = [single for single in report.singles if single.table == table]
         if each.kind or any(_names_no_files(single) for single in singles):
             return None
-        found.update(file.path for single in singles for file in single.files)
-    return found
+        files.update(file.path for single in singles for file in single.files)
+    return files
 
 
 def _names_no_files(report: AuditReport) -> bool:

@@ -31,10 +31,10 @@ def forgotten(
     """
     search = (None if everything else adapters.ledger.search()) or Search.first(before)
     pages = sys.maxsize if everything else pages
-    found, position = _unknown(adapters, search, before, pages)
-    lost = counted(restore(adapters, list(found.values())))
-    yield from (landed for id_, landed in found.items() if id_ not in lost)
-    is_complete = not found or found.keys() <= adapters.ledger.known(list(found), consistent=True)
+    gaps, position = _unknown(adapters, search, before, pages)
+    lost = counted(restore(adapters, list(gaps.values())))
+    yield from (landed for id_, landed in gaps.items() if id_ not in lost)
+    is_complete = not gaps or gaps.keys() <= adapters.ledger.known(list(gaps), consistent=True)
     if lost and search.since:  # a ledger that lost one ingestion may have lost more
         adapters.ledger.save_search(Search.first(before))
     else:
@@ -58,14 +58,14 @@ def _unknown(
 
     Changes are few, so all of them are listed.
     """
-    found = dict(_lacking(adapters, search, before, adapters.lake.changes()))
+    gaps = dict(_lacking(adapters, search, before, adapters.lake.changes()))
     position = search.position
     for _ in range(pages):
         page, position = _page(adapters, position)
-        found.update(_lacking(adapters, search, before, page))
-        if not position or len(found) >= _MOST_UNKNOWN:
+        gaps.update(_lacking(adapters, search, before, page))
+        if not position or len(gaps) >= _MOST_UNKNOWN:
             break
-    return found, position
+    return gaps, position
 
 
 def _page(adapters: Adapters, position: str) -> tuple[list[LandedObject], str]:

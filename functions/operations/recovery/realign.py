@@ -63,9 +63,9 @@ def realign(adapters: Adapters, *, dry_run: bool = False) -> Realigned:
 
 
 def _settled(adapters: Adapters, *, dry_run: bool) -> Iterator[Done]:
-    facts, found = _read(adapters)
+    facts, ingestions = _read(adapters)
     is_there = cache(partial(_has_contracts, adapters))
-    for decision in decide(found, facts):
+    for decision in decide(ingestions, facts):
         if dry_run:
             yield Done(decision)
             continue
@@ -113,25 +113,25 @@ def _read(adapters: Adapters) -> tuple[Facts, list[Ingestion]]:
     main.read(adapters.catalog.log())
     silent = _silent_runs(adapters, main)
     before = Branches(adapters.catalog.references())
-    found, needed = list[Ingestion](), set[str]()
+    ingestions, needed = list[Ingestion](), set[str]()
     for each in adapters.ledger.all():
         if each.is_open or not each.ended:
             needed.add(each.branch)
         if each.id in silent or may_differ(each, main, before):
-            found.append(each)
+            ingestions.append(each)
     branches = Branches(adapters.catalog.references())
     main.read(adapters.catalog.log())
-    lost = [each for each in found if is_lost(each, main)]
+    lost = [each for each in ingestions if is_lost(each, main)]
     facts = Facts(
         main=main,
         branches=branches,
         needed=needed,
         landed=_landed(adapters, lost),
         unclear=dict(_unclear(adapters, lost)),
-        unrecorded={each.id for each in found if _lacks_results(adapters, main, each, silent)},
-        commits=_commits(adapters, {each.id for each in found if not main.agrees(each)}),
+        unrecorded={each.id for each in ingestions if _lacks_results(adapters, main, each, silent)},
+        commits=_commits(adapters, {each.id for each in ingestions if not main.agrees(each)}),
     )
-    return facts, found
+    return facts, ingestions
 
 
 def _landed(adapters: Adapters, lost: Iterable[Ingestion]) -> set[str]:
@@ -157,25 +157,25 @@ def _unclear(adapters: Adapters, lost: Iterable[Ingestion]) -> Iterator[tuple[st
 
 def _commits(adapters: Adapters, ids: Collection[str]) -> Mapping[str, tuple[Commit, Published]]:
     """Return the newest commits on main that published these ingestions."""
-    found: dict[str, tuple[Commit, Published]] = {}
+    commits: dict[str, tuple[Commit, Published]] = {}
     for commit in adapters.catalog.log() if ids else ():
         for each in published(commit):
             if each.id in ids:
-                found.setdefault(each.id, (commit, each))
-    return found
+                commits.setdefault(each.id, (commit, each))
+    return commits
 
 
 def _silent_runs(adapters: Adapters, main: MainLog) -> Mapping[str, Sequence[int]]:
     """Return the attempts with a report that main's audit tables lack, by ingestion."""
-    found: defaultdict[str, list[int]] = defaultdict(list)
+    attempts: defaultdict[str, list[int]] = defaultdict(list)
     for key in adapters.lake.reports():
         try:
             _, id_, attempt = parse_report_key(key)
         except ValueError:
             continue
         if not main.has_recorded(run_id(id_, attempt)):
-            found[id_].append(attempt)
-    return found
+            attempts[id_].append(attempt)
+    return attempts
 
 
 def _lacks_results(

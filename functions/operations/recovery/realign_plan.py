@@ -173,15 +173,15 @@ def decide(ingestions: Sequence[Ingestion], facts: Facts) -> list[Decision]:
     versions: defaultdict[tuple[str, str], list[Ingestion]] = defaultdict(list)
     for each in lost.values():
         versions[_key(each)].append(each)
-    found = []
+    decisions = []
     for each in ingestions:
         if each.id in lost or each.id in facts.unclear:
-            found.append(_lost_decision(each, facts))
+            decisions.append(_lost_decision(each, facts))
         elif _must_run_again(each, facts, versions.get(_key(each), ())):
-            found.append(Decision(each, (Kind.RUN_AGAIN,)))
+            decisions.append(Decision(each, (Kind.RUN_AGAIN,)))
         else:
-            found.append(_other_decision(each, facts, lost))
-    return sorted((each for each in found if each.kinds), key=_order)
+            decisions.append(_other_decision(each, facts, lost))
+    return sorted((each for each in decisions if each.kinds), key=_order)
 
 
 def _lost_decision(ingestion: Ingestion, facts: Facts) -> Decision:
@@ -220,8 +220,8 @@ def _other_decision(ingestion: Ingestion, facts: Facts, lost: Collection[str]) -
         Kind.DELETE_BRANCHES: bool(stale),
         Kind.BRANCH_GONE: ingestion.is_open and is_branch_gone,
     }
-    found = tuple(kind for kind, holds in kinds.items() if holds)
-    return Decision(ingestion, found, branches=stale, commit=commit)
+    due = tuple(kind for kind, holds in kinds.items() if holds)
+    return Decision(ingestion, due, branches=stale, commit=commit)
 
 
 def _stale(ingestion: Ingestion, facts: Facts) -> tuple[str, ...]:

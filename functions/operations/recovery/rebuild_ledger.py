@@ -122,12 +122,12 @@ def _restored(
     Raises Permanent HISTORY_CUT if main may have published some before its log begins.
     """
     all_found = traces(adapters, landed, search.since, search.wanted)
-    found = {id_: trace for id_, trace in all_found.items() if search.covers(id_)}
+    traced = {id_: trace for id_, trace in all_found.items() if search.covers(id_)}
     begun = _begun(adapters, search.begun)  # after the traces: what is under way has moved on
-    known = adapters.ledger.known(list(found), consistent=True)
+    known = adapters.ledger.known(list(traced), consistent=True)
     lost = {
         id_: trace
-        for id_, trace in found.items()
+        for id_, trace in traced.items()
         if id_ not in known or (id_ in begun and _was_begun_again(adapters, begun[id_], trace))
     }
     add = _same if dry_run else partial(_added, adapters, cache(partial(in_force, adapters)), begun)
@@ -158,15 +158,15 @@ def _added(
     ingestion: Ingestion,
 ) -> Iterator[Ingestion]:
     """Add it, or yield nothing if another process added or changed it meanwhile."""
-    found = with_terms(adapters, contracts(), ingestion).step("restored", adapters.now())
-    if known := begun.get(found.id):
+    restored = with_terms(adapters, contracts(), ingestion).step("restored", adapters.now())
+    if known := begun.get(restored.id):
         with suppress(Moved):
-            same = found.but(revision=known.revision, tries_from=known.tries_from)
+            same = restored.but(revision=known.revision, tries_from=known.tries_from)
             yield adapters.ledger.save(same)
         return
     # Older revisions are small numbers: a process that still holds one cannot overwrite this.
     revision = int(datetime.fromisoformat(adapters.now()).timestamp() * 1000)
-    added = adapters.ledger.begin(found.but(revision=revision))
+    added = adapters.ledger.begin(restored.but(revision=revision))
     if added.revision == revision + 1:
         yield added
 

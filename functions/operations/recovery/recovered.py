@@ -93,10 +93,10 @@ def traces(
 
 
 def _by_attempt(
-    found: Iterable[_T], parse: Callable[[_T], tuple[str, int]]
+    items: Iterable[_T], parse: Callable[[_T], tuple[str, int]]
 ) -> dict[str, dict[int, _T]]:
     made: defaultdict[str, dict[int, _T]] = defaultdict(dict)
-    for each in found:
+    for each in items:
         try:
             id_, attempt = parse(each)
         except ValueError:
@@ -236,8 +236,8 @@ def _landed(one: Published, at: str) -> LandedObject:
 
 def _with_report(ingestion: Ingestion, report: AuditReport | None) -> Ingestion:
     """Add a report's findings, if there is a report."""
-    found = ingestion.step("landed", ingestion.landed.landed_at)
-    return with_findings(found, report).step("audited", report.finished_at) if report else found
+    landed = ingestion.step("landed", ingestion.landed.landed_at)
+    return with_findings(landed, report).step("audited", report.finished_at) if report else landed
 
 
 def _failures(trace: Trace, attempt: int) -> int:
@@ -261,8 +261,8 @@ def with_terms(
     adapters: Adapters, contracts: Mapping[str, StoredContract], ingestion: Ingestion
 ) -> Ingestion:
     """Add the terms of the contracts in force, and the change that it runs, if any."""
-    found = _with_contracts(contracts, ingestion) if ingestion.parts else ingestion
-    return _with_change(adapters, _with_contract(contracts.get(ingestion.table), found))
+    pinned = _with_contracts(contracts, ingestion) if ingestion.parts else ingestion
+    return _with_change(adapters, _with_contract(contracts.get(ingestion.table), pinned))
 
 
 def _with_contract(stored: StoredContract | None, ingestion: Ingestion) -> Ingestion:

@@ -142,17 +142,17 @@ def _is_metadata(stored: StoredObject) -> bool:
 
 
 def _by_table(files: Iterable[StoredObject]) -> Counter[str]:
-    found: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
     for each in files:
         if of := _OF_A_TABLE.fullmatch(each.key):
-            found[(of["name"] or of["ops"]).replace("/", ".")] += each.bytes
-    return found
+            sizes[(of["name"] or of["ops"]).replace("/", ".")] += each.bytes
+    return sizes
 
 
 def find(adapters: Adapters) -> DeadFiles:
     """Return the dead files in the lake. Raises InDoubt if it cannot tell."""
-    _, _, found = _search(adapters, adapters.ledger.upkeep())
-    return found
+    _, _, dead = _search(adapters, adapters.ledger.upkeep())
+    return dead
 
 
 def require_recognised(adapters: Adapters) -> None:
@@ -169,22 +169,22 @@ def delete(adapters: Adapters, accepted: Accepted = NOTHING) -> DeadFiles:
     due is no doubt about the catalog, so what was seen is noted.
     """
     note = adapters.ledger.upkeep()
-    look, readers, found = _search(adapters, note, accepted)
+    look, readers, dead = _search(adapters, note, accepted)
     readers.look()  # again: somebody may have made a branch or a tag meanwhile
     readers.require(look.head)
-    due = readers.judge(found.due).due
+    due = readers.judge(dead.due).due
     seen = replace(note, look=look, doubt="")
     if accepted.head or not note.look.head:
         _save(adapters, seen)
-        return replace(found, due=(), waiting=due)
-    found = replace(found, due=due)
-    if _is_much(found, accepted):
+        return replace(dead, due=(), waiting=due)
+    dead = replace(dead, due=due)
+    if _is_much(dead, accepted):
         _save(adapters, seen)
-        raise _much(found)
+        raise _much(dead)
     _save(adapters, replace(seen, kept_since=times.text(readers.since)))
     adapters.lake.delete_objects([each.key for each in due])
-    metrics.add_metric("DeadBytesDeleted", "Bytes", found.due_bytes)
-    return found
+    metrics.add_metric("DeadBytesDeleted", "Bytes", dead.due_bytes)
+    return dead
 
 
 def _search(
@@ -287,13 +287,13 @@ class Readers:
             files = partial(self._adapters.tables().files, known=self._manifests)
             # By their random names: neighbours in the log would read the same manifests at once.
             order = sorted(states)
-            for metadata, found in zip(order, pool.map(files, order), strict=True):
-                if found.missing and states[metadata]:
-                    raise _unreadable(states[metadata], min(found.missing))
-                self.alive.update(map(_key, found.paths))
-                if not found.missing:  # else a reference may need what only decisions did before
+            for metadata, reached in zip(order, pool.map(files, order), strict=True):
+                if reached.missing and states[metadata]:
+                    raise _unreadable(states[metadata], min(reached.missing))
+                self.alive.update(map(_key, reached.paths))
+                if not reached.missing:  # else a reference may need what only decisions did before
                     self._read.add(metadata)
-                    self._manifests |= found.levels[1]
+                    self._manifests |= reached.levels[1]
 
     def _states(self) -> Iterator[tuple[str, Content]]:
         """Yield the metadata file of each state, with the reference that reaches it.

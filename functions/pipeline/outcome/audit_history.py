@@ -128,11 +128,11 @@ def _runs(adapters: Adapters, ended: Sequence[Ingestion]) -> list[Run]:
         for each in ended
         for attempt in range(each.recorded + 1, each.attempt + 1)
     }
-    found = reports_at(adapters, due.keys())
+    reports = reports_at(adapters, due.keys())
     return [
         Run(report, published)
         for key, published in due.items()
-        if (report := found.get(key))
+        if (report := reports.get(key))
         and (report.ingestion, report.attempt) == parse_report_key(key)[1:]
     ]
 
@@ -144,14 +144,14 @@ def _register(adapters: Adapters, runs: Sequence[Run], branch: str, base: str) -
     """
     named = _named(adapters, runs)
     new = {run.id: run.published for run in runs if named.get(run.id) != run.published}
-    found = [
+    files = [
         entry
         for run in runs
         if run.id in new
         for entry in left_by(adapters, run, again=run.id in named)
     ]
-    if found:
-        adapters.tables().enter(found, adapters.settings.lake_bucket, branch)
+    if files:
+        adapters.tables().enter(files, adapters.settings.lake_bucket, branch)
         head = adapters.catalog.head(branch)
         message = f"Record {count(len(new), 'run')}"
         adapters.catalog.merge(branch, head, base, message, {RUNS: json.dumps(new)})
@@ -176,15 +176,15 @@ def left_by(adapters: Adapters, run: Run, *, again: bool = False) -> list[Entry]
     """Return what a run left; nothing if it names files that are not its own, or that are gone."""
     try:
         bucket = adapters.settings.lake_bucket
-        found = list(entries(run.report, bucket, published=run.published, again=again))
-        _require_files(adapters, run, found)
+        left = list(entries(run.report, bucket, published=run.published, again=again))
+        _require_files(adapters, run, left)
     except Permanent as error:
         logger.error("a run's results are left out", extra={"run": run.id, "why": error.message})
         return []
-    return found
+    return left
 
 
-def _require_files(adapters: Adapters, run: Run, found: Sequence[Entry]) -> None:
+def _require_files(adapters: Adapters, run: Run, left: Sequence[Entry]) -> None:
     """Raise Permanent RESULTS_GONE if upkeep deleted files of an old run that main had lost.
 
     Main could not be read with them. A younger run's files are all there: upkeep keeps them. They
@@ -192,7 +192,7 @@ def _require_files(adapters: Adapters, run: Run, found: Sequence[Entry]) -> None
     """
     if run.report.finished_at > times.earlier(adapters.now(), _YOUNG):
         return
-    for entry in found:
+    for entry in left:
         key = entry.file.path.removeprefix(f"s3://{adapters.settings.lake_bucket}/")
         if not any(each.key == key for each in adapters.lake.stored(key)):
             raise Permanent("RESULTS_GONE", f"{entry.file.path} is gone; the report has them, too")

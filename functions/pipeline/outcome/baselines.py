@@ -20,8 +20,8 @@ def add_published(adapters: Adapters, reports: Iterable[AuditReport]) -> None:
     for single in (single for report in reports for single in report.singles):
         if any(check.baseline for check in single.checks):
             by_table[single.table].append(single)
-    for table, found in by_table.items():
-        _change(adapters, table, lambda known, found=found: _adding(known, found))  # type: ignore[misc]
+    for table, runs in by_table.items():
+        _change(adapters, table, lambda known, runs=runs: _adding(known, runs))  # type: ignore[misc]
 
 
 def accept(adapters: Adapters, ingestion: Ingestion, by: str, reason: str) -> Acceptance:

@@ -34,17 +34,17 @@ def reports_at(adapters: Adapters, keys: Collection[str]) -> dict[str, AuditRepo
 
     Those of a group take two requests: for one of them, and for the object that repeats all.
     """
-    found: dict[str, AuditReport] = {}
+    reports: dict[str, AuditReport] = {}
     repeated = cache(partial(_repeated, adapters))
     for key in keys:
-        if key in found or not (report := readable_report(adapters, key)):
+        if key in reports or not (report := readable_report(adapters, key)):
             continue
-        found[key] = report
+        reports[key] = report
         members = {each for each in keys if parse_report_key(each)[1] in report.group}
-        if wanted := members - found.keys():
+        if wanted := members - reports.keys():
             given = repeated(_place(key, report))
-            found |= {each: given[each] for each in wanted & given.keys()}
-    return found
+            reports |= {each: given[each] for each in wanted & given.keys()}
+    return reports
 
 
 def _place(key: str, report: AuditReport) -> str:

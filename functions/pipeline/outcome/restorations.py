@@ -20,12 +20,12 @@ def require_unmoved(adapters: Adapters, change: Change, at: str) -> None:
     if not change.replaces:
         return
     try:
-        seen, found = (
+        seen, now = (
             adapters.catalog.metadata(each, change.table) for each in (change.replaces, at)
         )
     except UnknownBranch as gone:
         raise _moved(change, f"main lost a commit of the restoration ({gone.message})") from gone
-    if seen != found:
+    if seen != now:
         raise _moved(change, f"{change.table} changed on main since the rows to lose were shown")
 
 
@@ -57,9 +57,9 @@ def undoing(adapters: Adapters, table: str, published: Iterable[str]) -> dict[st
     restored to after that since. Main's log is read back to the first of them, once, and only if
     the table was ever changed on request.
     """
-    wanted, found = set(published), dict[str, Commit]()
+    wanted, undone = set(published), dict[str, Commit]()
     if not wanted or next(adapters.lake.changes(table), None) is None:
-        return found
+        return undone
     skipped_by, until = None, ""  # the restoration whose past is not the table's, and its end
     for commit in adapters.catalog.log():
         if commit.hash == until:
@@ -67,12 +67,12 @@ def undoing(adapters: Adapters, table: str, published: Iterable[str]) -> dict[st
         named = wanted.intersection(each.id for each in merge_commit.published(commit))
         wanted -= named
         if skipped_by:
-            found |= dict.fromkeys(named, skipped_by)
+            undone |= dict.fromkeys(named, skipped_by)
         elif restored := _restored(commit, table):
             skipped_by, until = commit, restored
         if not wanted:
             break
-    return found
+    return undone
 
 
 def _restored(commit: Commit, table: str) -> str:

@@ -82,11 +82,11 @@ def newest_newer(
 
     By default these are the states of a version that is on main or may still be published.
     """
-    found: Ingestion | None = None
+    newest: Ingestion | None = None
     for each in _others(adapters, ingestion):
-        if each.state in states and is_newer(each, found or ingestion):
-            found = each
-    return found
+        if each.state in states and is_newer(each, newest or ingestion):
+            newest = each
+    return newest
 
 
 def older_failures(adapters: Adapters, published: Ingestion) -> list[Ingestion]:
@@ -182,7 +182,7 @@ def where_separate(adapters: Adapters, published: Ingestion) -> str:
 
 def _last_with_files(adapters: Adapters, published: Ingestion) -> str:
     """Return main's last commit that has all data files of a file, "" where none is known."""
-    report, table, found = report_of(adapters, published), published.table, ""
+    report, table, last = report_of(adapters, published), published.table, ""
     paths = {file.path for file in report.files} if report else set[str]()
     kept_since = adapters.ledger.upkeep().kept_since
     for commit, names in adapters.catalog.history():
@@ -191,7 +191,7 @@ def _last_with_files(adapters: Adapters, published: Ingestion) -> str:
         if table in names and merge_commit.may_remove_files(commit):
             at = (f"{MAIN}@{each}" for each in (commit.parent, commit.hash))
             removed = adapters.tables().change(table, *at).removed
-            found = found if paths.isdisjoint(removed) else commit.parent
-    if not found or not paths.issubset(adapters.tables().listed(table, f"{MAIN}@{found}")):
+            last = last if paths.isdisjoint(removed) else commit.parent
+    if not last or not paths.issubset(adapters.tables().listed(table, f"{MAIN}@{last}")):
         return ""
-    return found
+    return last

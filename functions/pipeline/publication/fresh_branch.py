@@ -62,9 +62,9 @@ def on_fresh_branch(
         logger.info("the job must run again", extra={"why": why.message})
         adapters.catalog.delete_branch(name)
         return run_all_again(adapters, members)
-    except AlreadyPublished as found:
+    except AlreadyPublished as merged:
         adapters.catalog.delete_branch(name)
-        return settle_published(adapters, members, found)
+        return settle_published(adapters, members, merged)
     except Exception as error:
         now = adapters.ledger.get(first.id)
         if now.branch != name:  # a save that timed out may have been done
@@ -93,17 +93,17 @@ def _registered(
 
 
 def settle_published(
-    adapters: Adapters, members: Sequence[Ingestion], found: AlreadyPublished
+    adapters: Adapters, members: Sequence[Ingestion], merged: AlreadyPublished
 ) -> Ingestion:
     """Record as published the members that main has, and run the jobs of the others again.
 
     Return the first member as it is then.
     """
-    for member in (m for m in members if m.id in found.commits):
-        published = end_published(adapters, [member], found.commits[member.id])
+    for member in (m for m in members if m.id in merged.commits):
+        published = end_published(adapters, [member], merged.commits[member.id])
         if member is not members[0]:
             finish_published(adapters, published)
-    if others := [member for member in members if member.id not in found.commits]:
+    if others := [member for member in members if member.id not in merged.commits]:
         run_all_again(adapters, others)
     return adapters.ledger.get(members[0].id)
 
@@ -115,6 +115,6 @@ def run_unpublished_again(adapters: Adapters, members: Sequence[Ingestion]) -> I
     """
     try:
         require_unpublished(adapters.catalog.log(), members)
-    except AlreadyPublished as found:
-        return settle_published(adapters, members, found)
+    except AlreadyPublished as merged:
+        return settle_published(adapters, members, merged)
     return run_all_again(adapters, members)

@@ -47,9 +47,9 @@ _MOST_TRIES = 20
 class _Unaudited(LakegateError):
     """A branch holds other rows than its audit report says."""
 
-    def __init__(self, ingestion: Ingestion, found: str) -> None:
+    def __init__(self, ingestion: Ingestion, excess: str) -> None:
         message = (
-            f"branch {ingestion.branch} holds more than was audited: {found}; "
+            f"branch {ingestion.branch} holds more than was audited: {excess}; "
             f"find out who wrote there, then `lakegate replay {ingestion.id}`"
         )
         super().__init__("UNAUDITED_ROWS", message)

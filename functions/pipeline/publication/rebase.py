@@ -50,9 +50,9 @@ def unit_of(adapters: Adapters, ingestion: Ingestion) -> Unit:
     """Return the ingestion's intent with all its members, itself the first."""
     if not ingestion.group:
         return Unit(ingestion.intent, [ingestion])
-    found = [m for m in adapters.ledger.together(ingestion.group) if m.intent == ingestion.intent]
-    others = [m for m in found if m.state is State.AUDITED and m.id != ingestion.id]
-    is_evidence = any(m.state in ALERTED and not m.group for m in found)
+    alike = [m for m in adapters.ledger.together(ingestion.group) if m.intent == ingestion.intent]
+    others = [m for m in alike if m.state is State.AUDITED and m.id != ingestion.id]
+    is_evidence = any(m.state in ALERTED and not m.group for m in alike)
     return Unit(ingestion.intent, [ingestion, *others], is_evidence)
 
 
@@ -125,10 +125,10 @@ def _waiting_units(adapters: Adapters, refused: Unit, elsewhere: set[str]) -> li
         for each in adapters.ledger.waiting(first.table)
         if each.intent != refused.intent and each.state is State.AUDITED
     }
-    found = (unit_of(adapters, each) for each in firsts.values() if _may_join(each))
+    units = (unit_of(adapters, each) for each in firsts.values() if _may_join(each))
     return [
         unit
-        for unit in found
+        for unit in units
         if unit.complete
         and not any(member.id in elsewhere for member in unit.members)
         and all(_may_join(each) and _has_same_requirements(each, first) for each in unit.members)

@@ -142,11 +142,11 @@ def _exchange(
 def _files(adapters: Adapters, earlier: Ingestion, decided: bool) -> dict[str, int]:
     """Return the rows of each data file that was published for an earlier version."""
     report = readable_report(adapters, earlier.report_key)
-    found = {file.path: file.rows for file in report.files} if report else {}
-    if sum(found.values()) != earlier.audit.rows and not decided:
+    files = {file.path: file.rows for file in report.files} if report else {}
+    if sum(files.values()) != earlier.audit.rows and not decided:
         message = f"the report of version {earlier.landed.version} does not name its files"
         raise CannotReplace(CANNOT_REPLACE, message)
-    return found
+    return files
 
 
 def given_way(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:

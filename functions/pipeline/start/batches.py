@@ -76,14 +76,14 @@ def _pinned(adapters: Adapters, ingestion: Ingestion) -> tuple[BatchFile, ...]:
     there = adapters.landing.newest(prefix, at, manifest.bucket)
     if ingestion.tries_from:  # a replay also takes files that were uploaded since
         there = adapters.landing.newest(prefix, bucket=manifest.bucket) | there
-    found = [(each, there.get(prefix + each.key)) for each in listed]
-    if missing := [each.key for each, landed in found if landed is None]:
+    pairs = [(each, there.get(prefix + each.key)) for each in listed]
+    if missing := [each.key for each, landed in pairs if landed is None]:
         message = (
             f"not in the manifest's folder when it landed: {one_line(', '.join(missing))}; "
             "upload the files first, then the manifest once more"
         )
         raise Permanent("FILE_NOT_THERE", message)
-    return tuple(_part(adapters, each, landed) for each, landed in found if landed)
+    return tuple(_part(adapters, each, landed) for each, landed in pairs if landed)
 
 
 def _part(adapters: Adapters, listed: Listed, landed: LandedObject) -> BatchFile:

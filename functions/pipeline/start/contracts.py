@@ -56,8 +56,8 @@ def outdated(adapters: Adapters, ingestions: Iterable[Ingestion]) -> str:
     that branch, and its contract is found here; or it is not, and main refuses the branch.
     """
     agreed = {each: None for ingestion in ingestions for each in ingestion.contracts}
-    found = (change for key, version in agreed for change in _changes(adapters, key, version))
-    return ", ".join(dict.fromkeys(found))
+    changes = (change for key, version in agreed for change in _changes(adapters, key, version))
+    return ", ".join(dict.fromkeys(changes))
 
 
 def _changes(adapters: Adapters, key: str, version: str) -> tuple[str, ...]:

@@ -70,12 +70,12 @@ def _landed(record: dict[str, Any]) -> LandedObject:
 
     Keys arrive URL-encoded, with `+` for a space.
     """
-    found = record["s3"]["object"]
+    parts = record["s3"]["object"]
     alike = {
-        **found,
-        "key": unquote_plus(found["key"], errors="strict"),
-        "etag": found["eTag"],
-        "version-id": found.get("versionId"),
+        **parts,
+        "key": unquote_plus(parts["key"], errors="strict"),
+        "etag": parts["eTag"],
+        "version-id": parts.get("versionId"),
     }
     return _object(record["s3"]["bucket"]["name"], alike, record["eventTime"])
 
@@ -89,16 +89,16 @@ def _through_event_bridge(event: dict[str, Any]) -> LandedObject:
     return _object(detail["bucket"]["name"], detail["object"], event["time"])
 
 
-def _object(bucket: Any, found: dict[str, Any], at: str) -> LandedObject:
+def _object(bucket: Any, parts: dict[str, Any], at: str) -> LandedObject:
     """Return an object as EventBridge names its parts, which landed in a bucket at that time."""
-    etag = _text(found["etag"]).strip('"')
+    etag = _text(parts["etag"]).strip('"')
     return LandedObject(
         bucket=_name(bucket),
-        key=_name(found["key"]),
-        version=_name(object_version(found.get("version-id"), etag)),
+        key=_name(parts["key"]),
+        version=_name(object_version(parts.get("version-id"), etag)),
         etag=etag,
-        size=_size(found["size"]),
-        sequencer=_text(found.get("sequencer", "")),
+        size=_size(parts["size"]),
+        sequencer=_text(parts.get("sequencer", "")),
         landed_at=times.text(datetime.fromisoformat(at)),
     )
 

@@ -94,11 +94,11 @@ def _with_terms(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     """
     if ingestion.state is State.BRANCHED or ingestion.awaits_shared_run:
         return ingestion
-    found = with_terms(adapters, ingestion)
-    is_compared = found.terms.checks_whole_table or ingestion.is_compared  # which waited for that
-    known = found.but(
-        report_key=report_key(found.table, found.id, found.attempt),
-        is_compared=is_compared and may_share(found, adapters.settings),
+    agreed = with_terms(adapters, ingestion)
+    is_compared = agreed.terms.checks_whole_table or ingestion.is_compared  # which waited for that
+    known = agreed.but(
+        report_key=report_key(agreed.table, agreed.id, agreed.attempt),
+        is_compared=is_compared and may_share(agreed, adapters.settings),
     )
     _require_new(adapters, known)
     return known
@@ -138,8 +138,8 @@ def _create_branch(adapters: Adapters, known: Ingestion) -> Ingestion:
     if known.base_hash:  # an earlier attempt had a branch, which may have been merged
         try:
             require_unpublished(adapters.catalog.log(), [known])
-        except AlreadyPublished as found:
-            return end_published(adapters, [known.but(branch=branch)], found.commits[known.id])
+        except AlreadyPublished as merged:
+            return end_published(adapters, [known.but(branch=branch)], merged.commits[known.id])
     branched = known.step(
         "branched",
         adapters.now(),

@@ -29,17 +29,17 @@ _Terms = Callable[[Ingestion], Ingestion]
 
 def turn_of(adapters: Adapters, first: Ingestion, with_terms: _Terms) -> Sequence[Ingestion]:
     """Return the files of the turn that begins with `first`, each with its contract's terms."""
-    found = [first]
+    turn = [first]
     if not (_may_join(first, FIRST) and comes_in_turns(contract_for(adapters, first).contract)):
-        return found
+        return turn
     newest = newest_on_main(adapters, first)
     if not _may_join(first, newest):
-        return found
+        return turn
     most = max(1, MOST_FILES >> first.tries_from)
-    found += islice(_known(adapters, first, newest, with_terms), most - 1)
-    while not fit_together(found):
-        found.pop()
-    return found
+    turn += islice(_known(adapters, first, newest, with_terms), most - 1)
+    while not fit_together(turn):
+        turn.pop()
+    return turn
 
 
 def _known(

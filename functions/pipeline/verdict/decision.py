@@ -108,7 +108,7 @@ def with_findings(ingestion: Ingestion, report: AuditReport) -> Ingestion:
         # In a re-audit it is the hash at which the files were registered, whatever the report says.
         audited_hash=ingestion.audited_hash if ingestion.is_reaudit else report.audited_hash,
         replaced=(),
-        parts=_as_found(ingestion.parts, report.parts),
+        parts=_as_reported(ingestion.parts, report.parts),
         audit=_outcome(ingestion.audit, report),
     )
 
@@ -136,13 +136,13 @@ def _rank(check: CheckResult) -> int:
     return 1 if check.status is Status.WARN and check.severity != "info" else 2
 
 
-def _as_found(
-    parts: tuple[BatchFile, ...], found: tuple[AuditReport, ...]
+def _as_reported(
+    parts: tuple[BatchFile, ...], reports: tuple[AuditReport, ...]
 ) -> tuple[BatchFile, ...]:
     """Return the files with their rows and hashes, unchanged if the report has other files."""
-    if len(parts) != len(found):
+    if len(parts) != len(reports):
         return parts
-    pairs = zip(parts, found, strict=True)
+    pairs = zip(parts, reports, strict=True)
     return tuple(replace(part, rows=r.rows_written, hash=r.audited_hash) for part, r in pairs)
 
 
@@ -196,12 +196,12 @@ def _is_approved(
     approval: Approval, ingestion: Ingestion, run: JobRun, report: AuditReport
 ) -> bool:
     """Return whether the approval covers all failed checks, and there is something to publish."""
-    found = {check.id for check in report.failed}
+    failed = {check.id for check in report.failed}
     return (
         report.verdict is Verdict.REJECTED
         and run.state is RunState.FAILED
-        and bool(found)
-        and found <= set(approval.checks)
+        and bool(failed)
+        and failed <= set(approval.checks)
         and _has_effect(report)
         and not _is_unwritten(report, ingestion)
         and not _is_strange(report, ingestion)

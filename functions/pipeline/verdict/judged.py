@@ -114,8 +114,8 @@ def record_judged(adapters: Adapters, message: Judged) -> list[Ingestion]:
     keys = {parse_report_key(key)[1:]: key for key in message.reports}
     known = adapters.ledger.together([id_ for id_, _ in keys])
     waiting = {i.id: i for i in known if _is_told(i, keys.get((i.id, i.attempt), ""))}
-    found = reports_at(adapters, [keys[id_, i.attempt] for id_, i in waiting.items()])
-    reports = {id_: found.get(keys[id_, i.attempt]) for id_, i in waiting.items()}
+    by_key = reports_at(adapters, [keys[id_, i.attempt] for id_, i in waiting.items()])
+    reports = {id_: by_key.get(keys[id_, i.attempt]) for id_, i in waiting.items()}
     of_groups = {id_: r for id_, i in waiting.items() if _is_of_group(i, r := reports[id_])}
     groups = {r.group: r for r in of_groups.values() if r}
     singles = [i for id_, i in waiting.items() if id_ not in of_groups]
@@ -127,7 +127,7 @@ def record_judged(adapters: Adapters, message: Judged) -> list[Ingestion]:
         partial(_hold_again, adapters, message.again),
     ]
     recorded = [i for i in known if i.id not in waiting]
-    return recorded + [i for found in _all_of(works) for i in found]
+    return recorded + [i for each in _all_of(works) for i in each]
 
 
 def _is_told(ingestion: Ingestion, key: str) -> bool:
@@ -156,9 +156,9 @@ def _record_single(
     """Record the verdict on one file; a report that is missing or unreadable is an error."""
     try:
         _require_new(adapters, [waiting])
-    except AlreadyPublished as found:
+    except AlreadyPublished as merged:
         named = _with_branch(waiting, report, run) if report else waiting  # to be deleted
-        return [end_published(adapters, [named], found.commits[waiting.id])]
+        return [end_published(adapters, [named], merged.commits[waiting.id])]
     if report is None:  # or nobody can read it
         failed = replace(run, state=RunState.FAILED)
         return [record_verdict(adapters, waiting.but(job_run=run.id), failed)]
@@ -250,15 +250,15 @@ class GroupVerdict:
             return accepted
         if len(accepted) + len(named) < len(self._any.group):
             return accepted + self._run_again(named)
-        found = [(each, report) for each in named if (report := reports[each.id])]
-        return accepted + self._accept(run, found)
+        pairs = [(each, report) for each in named if (report := reports[each.id])]
+        return accepted + self._accept(run, pairs)
 
     def _reports(self, members: Sequence[Ingestion]) -> Mapping[str, AuditReport | None]:
         """Return the reports of the members' attempts, by ingestion; None without one."""
         others = [each for each in members if each.id not in self._given]
         keys = {each.id: report_key(each.table, each.id, each.attempt) for each in others}
-        found = reports_at(self._adapters, keys.values())
-        return {**self._given, **{id_: found.get(key) for id_, key in keys.items()}}
+        by_key = reports_at(self._adapters, keys.values())
+        return {**self._given, **{id_: by_key.get(key) for id_, key in keys.items()}}
 
     def _is_named(self, member: Ingestion, report: AuditReport | None) -> bool:
         """Return whether it waits for a verdict, and its report names this branch."""
@@ -271,16 +271,16 @@ class GroupVerdict:
         )
 
     def _accept(
-        self, run: JobRun, found: Sequence[tuple[Ingestion, AuditReport]]
+        self, run: JobRun, pairs: Sequence[tuple[Ingestion, AuditReport]]
     ) -> list[Ingestion]:
-        adapters, members = self._adapters, [ingestion for ingestion, _ in found]
+        adapters, members = self._adapters, [ingestion for ingestion, _ in pairs]
         try:
             _require_new(adapters, members)
         except AlreadyPublished:
             return self._run_again(members)
         named = [
             (with_findings(_with_branch(each, report, run), report), report)
-            for each, report in found
+            for each, report in pairs
         ]
         tries = adapters.settings.max_crashes
         if not all(isinstance(decide(each, run, report, tries), Publish) for each, report in named):

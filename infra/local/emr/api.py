@@ -208,8 +208,8 @@ class Operations:
         """List the application's runs that were created since a time, the newest first."""
         lane = self._lane(given)
         since = given.get("createdAtAfter", 0)
-        found = [run for run in lane.runs.all() if run.created_at >= since]
-        return _page([runs.summary(run, lane.application) for run in found], given)
+        job_runs = [run for run in lane.runs.all() if run.created_at >= since]
+        return _page([runs.summary(run, lane.application) for run in job_runs], given)
 
     def get_application(self, given: dict[str, Any]) -> dict[str, Any]:
         """Describe the application."""

@@ -104,8 +104,8 @@ def _named(conf: Mapping[str, str], begin: str) -> dict[str, str]:
 
     Not the path: the libraries of a run are those of this machine's environment.
     """
-    found = {name.removeprefix(begin): v for name, v in conf.items() if name.startswith(begin)}
-    return {name: value for name, value in found.items() if name != "PYTHONPATH"}
+    variables = {name.removeprefix(begin): v for name, v in conf.items() if name.startswith(begin)}
+    return {name: value for name, value in variables.items() if name != "PYTHONPATH"}
 
 
 DEFAULT_WORKERS = Workers(_CORES, _CORES, _EXECUTORS)

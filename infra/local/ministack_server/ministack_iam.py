@@ -50,10 +50,10 @@ def complete() -> None:
     resolve = iam_evaluator._resolve_condition_key  # noqa: SLF001
 
     def resolve_role(key: str, context: Any) -> Any:
-        found = resolve(key, context)
+        resolved = resolve(key, context)
         if key.lower() != "aws:principalarn":
-            return found
-        return re.sub(r":sts:(:\d+:)assumed-role/([^/]+)/.*", r":iam:\1role/\2", found)
+            return resolved
+        return re.sub(r":sts:(:\d+:)assumed-role/([^/]+)/.*", r":iam:\1role/\2", resolved)
 
     enforce = iam_evaluator.enforce
 
@@ -106,10 +106,10 @@ def _name_resources() -> None:
     extract = iam_actions.extract_resource_arn
 
     def extract_named(service: str, *request: Any) -> str:
-        found = str(extract(service, *request))
+        arn = str(extract(service, *request))
         *_, body, _query, region, account = request
         if service == "events":  # a rule of the default bus
-            return found.replace(":rule/default/", ":rule/")
+            return arn.replace(":rule/default/", ":rule/")
         if service == "cloudformation" and (stack := _stack_of(_form(body))):
             named = f"arn:aws:cloudformation:{region}:{account}:stack/{stack}/0"
             return stack if stack.startswith("arn:") else named
@@ -118,7 +118,7 @@ def _name_resources() -> None:
         if service == "ssm" and (names := json.loads(body or b"{}").get("Names")):
             place = names[0] if len(names) == 1 else f"{commonpath(names)}/*"
             return f"arn:aws:ssm:{region}:{account}:parameter/{place.lstrip('/')}"
-        return found
+        return arn
 
     iam_actions.extract_resource_arn = extract_named
 

@@ -69,8 +69,8 @@ def _key_of(action: str, resource: str) -> str:
     match service:
         case "sqs":
             queues = sqs._queues._data.values()  # noqa: SLF001
-            found = (q["attributes"] for q in queues if q["attributes"]["QueueArn"] == resource)
-            return str(next(found, _AWS_KEY).get("KmsMasterKeyId", ""))
+            matches = (q["attributes"] for q in queues if q["attributes"]["QueueArn"] == resource)
+            return str(next(matches, _AWS_KEY).get("KmsMasterKeyId", ""))
         case "dynamodb":
             table = dynamodb._tables.get(name.split("/")[1]) or {}  # noqa: SLF001
             return str((table.get("SSEDescription") or {}).get("KMSMasterKeyArn", ""))
@@ -95,9 +95,9 @@ def _guard_objects() -> None:
     resolve, head, digest = s3._resolve_sse_write_headers, s3._head_object, s3.md5_hash  # noqa: SLF001
 
     def resolve_allowed(headers: dict, bucket: str) -> Any:
-        found, refusal = resolve(headers, bucket)
-        _encrypts.set(_KEY in (found or {}))
-        return found, refusal or _denial(headers, _GENERATE, found or {})
+        encryption, refusal = resolve(headers, bucket)
+        _encrypts.set(_KEY in (encryption or {}))
+        return encryption, refusal or _denial(headers, _GENERATE, encryption or {})
 
     def head_without_bytes(bucket: str, key: str, headers: dict, *more: Any) -> Any:
         _looks.set(headers.get("x-amz-checksum-mode", "") != "ENABLED")

@@ -19,11 +19,11 @@ def problems(blocks: Any) -> list[str]:
     """Return why Slack refuses these blocks of a message, if it does."""
     if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
         return ["must provide an array of objects [json-pointer:/blocks]"]
-    found = [] if len(blocks) <= _MOST_BLOCKS else [f"no more than {_MOST_BLOCKS} items allowed"]
+    reasons = [] if len(blocks) <= _MOST_BLOCKS else [f"no more than {_MOST_BLOCKS} items allowed"]
     for index, block in enumerate(blocks):
         if problem := _problem_of_block(block):
-            found.append(f"{problem} [json-pointer:/blocks/{index}]")
-    return found
+            reasons.append(f"{problem} [json-pointer:/blocks/{index}]")
+    return reasons
 
 
 def problems_of_modal(view: Any) -> list[str]:

@@ -120,8 +120,8 @@ class Users:
             raise SlackError("invalid_trigger_id")
         if time.monotonic() > until:
             raise SlackError("expired_trigger_id")
-        if found := problems_of_modal(view):
-            raise SlackError("invalid_arguments", response_metadata={"messages": found})
+        if problems := problems_of_modal(view):
+            raise SlackError("invalid_arguments", response_metadata={"messages": problems})
         id_ = f"V{secrets.token_hex(5).upper()}"
         self._forms[id_] = {"person": person, "view": view}
         return {"view": {"id": id_, **view}}

@@ -69,10 +69,10 @@ class Messages:
 
     def get(self, ts: str) -> Message:
         """Return the message of that time. Raises SlackError."""
-        found = self._by_ts.get(ts)
-        if not found or found.get("deleted"):
+        message = self._by_ts.get(ts)
+        if not message or message.get("deleted"):
             raise SlackError("message_not_found")
-        return found
+        return message
 
     def channel(self, id_: str) -> str:
         """Return the known name of a channel's id, or the id."""
@@ -163,9 +163,9 @@ def _content(arguments: dict[str, Any]) -> Message:
         raise SlackError("no_text")
     if len(text) > _LONGEST_TEXT:
         raise SlackError("msg_too_long")
-    if found := problems(blocks):
-        errors = [f"[ERROR] {problem}" for problem in found]
-        raise SlackError("invalid_blocks", errors=found, response_metadata={"messages": errors})
+    if reasons := problems(blocks):
+        errors = [f"[ERROR] {problem}" for problem in reasons]
+        raise SlackError("invalid_blocks", errors=reasons, response_metadata={"messages": errors})
     return {"text": text, "blocks": blocks}
 
 

@@ -49,8 +49,8 @@ def read_layout(
 
     `added` are columns of the table that are no properties.
     """
-    every = [inner for found in properties for inner in found.walk()]
-    columns = [found.column for found in every]
+    every = [inner for entry in properties for inner in entry.walk()]
+    columns = [entry.column for entry in every]
     described = {COMMENT: schema.text("description")} if schema.text("description") else {}
     return TableLayout(
         read_partitions(properties, every),
@@ -72,7 +72,7 @@ def _order(listed: Field, properties: Sequence[Property]) -> tuple[SortKey, ...]
     """Return the keys by which rows are sorted; None if nothing is said."""
     if not listed.given:
         return None
-    known = {found.column.name: found.column for found in properties}
+    known = {entry.column.name: entry.column for entry in properties}
     keys: dict[str, SortKey] = {}
     for item in listed.items():
         key = _sort_key(item.node.text)

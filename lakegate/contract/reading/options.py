@@ -30,25 +30,25 @@ def custom_properties(places: Iterable[Field], known: tuple[str, ...], what: str
     that another place has.
     """
     first, *more = places
-    found: dict[str, Node] = {}
+    nodes: dict[str, Node] = {}
     for item in (item for place in (first, *more) for item in place.at("customProperties").items()):
         item.limit_keys(("property",), ("value", "id", "description", "vendor"))
         name = item.required_text("property")
         near = suggestion(name, known, 0.85)
-        if name in found:
-            item.refuse(f"{name} is given twice, first in line {found[name].line}")
+        if name in nodes:
+            item.refuse(f"{name} is given twice, first in line {nodes[name].line}")
         elif name == "missingColumns" and name in known and not item.has("value"):
-            found[name] = Node(item.node.line, "null")  # as YAML reads the word null
+            nodes[name] = Node(item.node.line, "null")  # as YAML reads the word null
         elif name in known and not item.has("value"):
             item.refuse("is missing, or null", "value")
         elif name in known:
-            found[name] = item.at("value").node
+            nodes[name] = item.at("value").node
         elif name in _ELSEWHERE and _is_ours(name, item):
             item.refuse(f"{name} {_ELSEWHERE[name]}", "property")
         elif near:
             item.refuse(f"{name!r} is not {what}{near}", "property")
     path = first.at("customProperties").path
-    return Field(Node(first.node.line, found), path, first.problems)
+    return Field(Node(first.node.line, nodes), path, first.problems)
 
 
 def _is_ours(name: str, item: Field) -> bool:

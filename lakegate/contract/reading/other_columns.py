@@ -83,7 +83,7 @@ def read_provenance(
 
 def _check(given: Field, names: Mapping[Origin, str], properties: Sequence[Property]) -> None:
     """Refuse names that no column can have, or another column has."""
-    taken = {found.column.name.lower() for found in properties}
+    taken = {entry.column.name.lower() for entry in properties}
     for origin, name in names.items():
         if problem := name_problem(name, top=True):
             given.refuse(problem, origin)
@@ -117,12 +117,12 @@ def read_former(
     """
     taken = {name.lower() for name in (*(p.column.name for p in properties), *added)}
     renamed: dict[str, str] = {}
-    for found in (inner for each in properties for inner in each.walk()):
-        given = found.options.given
+    for entry in (inner for each in properties for inner in each.walk()):
+        given = entry.options.given
         if given.has(_FORMER):
             name = given.text(_FORMER)
-            _check_former(given, name, found, taken)
-            renamed[name] = found.column.name
+            _check_former(given, name, entry, taken)
+            renamed[name] = entry.column.name
             taken.add(name.lower())
     dropped = list(settings.at(_DROPPED).items())
     for item in dropped:
@@ -134,8 +134,8 @@ def read_former(
     return FormerColumns(renamed, tuple(item.node.text for item in dropped))
 
 
-def _check_former(given: Field, name: str, found: Property, taken: set[str]) -> None:
-    if len(found.column.steps) > 1:
+def _check_former(given: Field, name: str, entry: Property, taken: set[str]) -> None:
+    if len(entry.column.steps) > 1:
         given.refuse("lies within another column: only whole columns can be renamed", _FORMER)
     elif not name or name.lower() in taken:
         given.refuse(f"{name!r} is the name of another column, or its former name", _FORMER)

@@ -59,37 +59,37 @@ def read_partitions(
     properties: Sequence[Property], every: Sequence[Property]
 ) -> tuple[Partition, ...] | None:
     """Return the partitions in their order; None if no column says whether it is one."""
-    for found in every:
-        if not found.field.has("partitioned") and found.options.given.has(_TRANSFORM):
-            found.field.refuse(f"{_TRANSFORM} needs partitioned: true", "customProperties")
-    if not any(found.field.has("partitioned") for found in every):
+    for entry in every:
+        if not entry.field.has("partitioned") and entry.options.given.has(_TRANSFORM):
+            entry.field.refuse(f"{_TRANSFORM} needs partitioned: true", "customProperties")
+    if not any(entry.field.has("partitioned") for entry in every):
         return None
     partitioned = _in_order([each for each in every if each.field.flag("partitioned")])
-    names = {found.column.name.lower() for found in properties}
-    return tuple(_partition(found, names) for found in partitioned)
+    names = {entry.column.name.lower() for entry in properties}
+    return tuple(_partition(entry, names) for entry in partitioned)
 
 
 def _in_order(partitioned: list[Property]) -> list[Property]:
     """Return partitioned properties by their position, or else as they stand in the contract."""
     by_position: dict[int, Property] = {}
-    placed = [found for found in partitioned if found.field.has("partitionKeyPosition")]
-    for found in partitioned if placed else ():
-        position = found.field.count("partitionKeyPosition")
+    placed = [entry for entry in partitioned if entry.field.has("partitionKeyPosition")]
+    for entry in partitioned if placed else ():
+        position = entry.field.count("partitionKeyPosition")
         if position is None:
-            found.field.refuse("is missing: another column has one", "partitionKeyPosition")
+            entry.field.refuse("is missing: another column has one", "partitionKeyPosition")
         elif position in by_position:
             other = f"{position} is also the position of {by_position[position].column.name}"
-            found.field.refuse(other, "partitionKeyPosition")
+            entry.field.refuse(other, "partitionKeyPosition")
         else:
-            by_position[position] = found
+            by_position[position] = entry
     return [by_position[position] for position in sorted(by_position)] or partitioned
 
 
-def _partition(found: Property, names: set[str]) -> Partition:
-    given, column = found.options.given, found.column
+def _partition(entry: Property, names: set[str]) -> Partition:
+    given, column = entry.options.given, entry.column
     partition = Partition(column.name, given.text(_TRANSFORM, "identity"))
     kind = _NUMBER.sub("[N]", partition.transform)
-    place, key = (given, _TRANSFORM) if given.has(_TRANSFORM) else (found.field, "partitioned")
+    place, key = (given, _TRANSFORM) if given.has(_TRANSFORM) else (entry.field, "partitioned")
     if len(column.steps) > 1:
         place.refuse("lies within another column: only whole columns partition a table", key)
     elif kind not in _FITTING or partition.transform.endswith("[N]"):

@@ -105,8 +105,8 @@ def read_properties(fields: Field) -> list[Property]:
 
 def _refuse_two_ways(properties: list[Property]) -> None:
     """Refuse a column `a.b` beside a field b of a column `a`: they would have one name."""
-    top = {found.column.name.lower(): found for found in properties}
-    for inner in (inner for found in properties for part in found.within for inner in part.walk()):
+    top = {entry.column.name.lower(): entry for entry in properties}
+    for inner in (inner for entry in properties for part in entry.within for inner in part.walk()):
         if other := top.get(inner.column.name.lower()):
             reason = f"{other.column.name!r} is also what lies within another column, in line"
             other.field.refuse(f"{reason} {inner.field.node.line}: rename one of them")

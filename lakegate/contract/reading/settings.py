@@ -247,8 +247,8 @@ def _strange(pattern: str) -> str:
     """Return the first unsupported part of a pattern; "" if there is none."""
     at = 0
     while at < len(pattern):
-        found = next(filter(None, (each.match(pattern, at) for each in _PARTS)), None)
-        if not found:
+        match = next(filter(None, (each.match(pattern, at) for each in _PARTS)), None)
+        if not match:
             return pattern[at:]
-        at = found.end()
+        at = match.end()
     return ""

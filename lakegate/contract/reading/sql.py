@@ -49,10 +49,10 @@ def read_query(rule: Field, table: str, column: tuple[str, ...] = ()) -> Query:
         rule.refuse("a query cannot be about the items of an array: put it at the schema object")
     names = {key: tuple(table.split(".")) for key in _OF_OBJECT}
     names |= {key: column for key in _OF_PROPERTY if column}
-    for found in _PLACEHOLDER.finditer(written):
-        if found[2] not in names:
-            rule.refuse(f"{found[0]} is for rules of a property, which this is not", "query")
-    sql = _PLACEHOLDER.sub(lambda found: _put(found, names), written).strip()
+    for placeholder in _PLACEHOLDER.finditer(written):
+        if placeholder[2] not in names:
+            rule.refuse(f"{placeholder[0]} is for rules of a property, which this is not", "query")
+    sql = _PLACEHOLDER.sub(lambda placeholder: _put(placeholder, names), written).strip()
     sql = sql.removesuffix(";").rstrip()
     if written and (reason := mistake(sql)):
         rule.refuse(reason, "query")
@@ -70,10 +70,10 @@ def read_condition(stated: Field, key: str) -> str:
     parts = tokens(sql)
     if sql and not parts:
         stated.refuse("is empty", key)
-    for found, following in _pairs(parts):
-        if found[0] == "(" and following.upper() == "SELECT":
+    for token, following in _pairs(parts):
+        if token[0] == "(" and following.upper() == "SELECT":
             stated.refuse("must be a condition on one row, without a query", key)
-        elif reason := _call(found, following):
+        elif reason := _call(token, following):
             stated.refuse(reason, key)
     return sql
 
@@ -91,10 +91,10 @@ def tokens(sql: str) -> list[re.Match[str]]:
     again.
     """
     parts: list[re.Match[str]] = []
-    for found in _TOKEN.finditer(sql):
-        if found.lastgroup != "space":
-            parts.append(found)
-        if found.lastgroup == "unclosed":
+    for token in _TOKEN.finditer(sql):
+        if token.lastgroup != "space":
+            parts.append(token)
+        if token.lastgroup == "unclosed":
             break
     return parts
 
@@ -106,7 +106,7 @@ def _pairs(tokens: list[re.Match[str]]) -> Iterator[tuple[re.Match[str], str]]:
 
 def _mistakes(sql: str) -> Iterator[str]:
     parts = tokens(sql)
-    words = [found[0].upper() for found in parts if found[0] != "("]
+    words = [token[0].upper() for token in parts if token[0] != "("]
     if not words:
         yield "is empty"
     elif words[0] not in ("SELECT", "WITH"):
@@ -114,34 +114,34 @@ def _mistakes(sql: str) -> Iterator[str]:
     if "${" in sql:
         yield "has ${ that is not a placeholder: Spark would put its own settings there"
     depth = 0
-    for found, following in _pairs(parts):
-        depth += {"(": 1, ")": -1}.get(found[0], 0)
+    for token, following in _pairs(parts):
+        depth += {"(": 1, ")": -1}.get(token[0], 0)
         if depth < 0:
-            yield f"has a ) at character {found.start() + 1} that nothing opened"
-        if words[0] == "WITH" and depth == 0 and found[0].upper() in _WRITING:
-            yield f"{_READS_ONLY}, and has {found[0].upper()}"
-        yield from _misplaced(found, following)
+            yield f"has a ) at character {token.start() + 1} that nothing opened"
+        if words[0] == "WITH" and depth == 0 and token[0].upper() in _WRITING:
+            yield f"{_READS_ONLY}, and has {token[0].upper()}"
+        yield from _misplaced(token, following)
     if depth:
         yield "has a ( that is never closed"
     yield from _paths(parts)
 
 
-def _misplaced(found: re.Match[str], following: str) -> Iterator[str]:
-    character = f"at character {found.start() + 1}"
-    if found.lastgroup == "unclosed":
-        yield f"has {found[0]} {character}, which is never closed"
-    elif found[0] == ";":
+def _misplaced(token: re.Match[str], following: str) -> Iterator[str]:
+    character = f"at character {token.start() + 1}"
+    if token.lastgroup == "unclosed":
+        yield f"has {token[0]} {character}, which is never closed"
+    elif token[0] == ";":
         yield f"{_READS_ONLY}, and has several statements"
-    elif found[0] == "{":
+    elif token[0] == "{":
         known = ", ".join(f"{{{name}}}" for name in (*_OF_OBJECT, *_OF_PROPERTY))
         yield f"has a {{ {character}: the placeholders are {known}"
-    elif reason := _call(found, following):
+    elif reason := _call(token, following):
         yield reason
 
 
-def _call(found: re.Match[str], following: str) -> str:
-    why = _NOT_CALLED.get(found[0].strip("`").lower()) if following == "(" else None
-    return f"must not call {found[0]}, which {why}" if why else ""
+def _call(token: re.Match[str], following: str) -> str:
+    why = _NOT_CALLED.get(token[0].strip("`").lower()) if following == "(" else None
+    return f"must not call {token[0]}, which {why}" if why else ""
 
 
 def _paths(parts: list[re.Match[str]]) -> Iterator[str]:
@@ -152,8 +152,8 @@ def _paths(parts: list[re.Match[str]]) -> Iterator[str]:
     may also be a table's alias there: then a comma follows it, or AS precedes it.
     """
     clauses, awaited, word = [False], False, ""
-    for place, (found, following) in enumerate(_pairs(parts)):
-        before, word = word, found[0].upper()
+    for place, (token, following) in enumerate(_pairs(parts)):
+        before, word = word, token[0].upper()
         if word in _TABLE_FOLLOWS or (word == "," and clauses[-1]):
             awaited = clauses[-1] = True
         elif word == "(":
@@ -178,13 +178,13 @@ _ENDS_TABLES = (
 
 def _path_of(parts: list[re.Match[str]]) -> str:
     """Return the file that a table's name is; "" for a table."""
-    texts = [found[0] for found in parts]
+    texts = [token[0] for token in parts]
     is_path = len(parts) == 3 and texts[1] == "." and parts[2].lastgroup == "name"
     return "".join(texts) if is_path and set("/:") & set(texts[2]) else ""
 
 
-def _put(found: re.Match[str], names: dict[str, tuple[str, ...]]) -> str:
-    return ".".join(map(quoted, names.get(found[2], (found[2],))))
+def _put(placeholder: re.Match[str], names: dict[str, tuple[str, ...]]) -> str:
+    return ".".join(map(quoted, names.get(placeholder[2], (placeholder[2],))))
 
 
 _NO_CODE = re.compile(
@@ -244,7 +244,7 @@ def _transform_mistakes(sql: str) -> Iterator[str]:
 
 def _moments(sql: str) -> Iterator[str]:
     before = ""
-    for found, following in _pairs(tokens(sql)):
-        if _MOMENT.fullmatch(found[0]) and (before in _TO_TIME or following == ":"):
-            yield found[0]
-        before = before if found[0] == "(" else found[0].strip("`").upper()
+    for token, following in _pairs(tokens(sql)):
+        if _MOMENT.fullmatch(token[0]) and (before in _TO_TIME or following == ":"):
+            yield token[0]
+        before = before if token[0] == "(" else token[0].strip("`").upper()

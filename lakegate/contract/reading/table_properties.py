@@ -19,17 +19,17 @@ def read_table_properties(given: Field) -> dict[str, str]:
     if not given.given:
         return {}
     given.limit_keys(TABLE_PROPERTIES)
-    found = {name: _number(given, name, *ends) for name, ends in _SIZES.items() if given.has(name)}
+    chosen = {name: _number(given, name, *ends) for name, ends in _SIZES.items() if given.has(name)}
     codec = given.choice(CODEC, CODECS, default="zstd")
     if given.has(CODEC):
-        found[CODEC] = codec
+        chosen[CODEC] = codec
     if given.has(_LEVEL) and codec not in _LEVELS:
         given.refuse(f"{codec} has no levels", _LEVEL)
     elif given.has(_LEVEL):
-        found[_LEVEL] = _number(given, _LEVEL, 1, _LEVELS[codec])
+        chosen[_LEVEL] = _number(given, _LEVEL, 1, _LEVELS[codec])
     if given.has(_VERSION) and given.at(_VERSION).node.text != "2":
         given.refuse("must be 2: Nessie has no tables of version 3 yet", _VERSION)
-    return found
+    return chosen
 
 
 def _number(given: Field, name: str, least: int, most: int) -> str:

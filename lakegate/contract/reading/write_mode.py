@@ -70,7 +70,7 @@ def read_write_mode(
     """Return how the rows of a file enter a table with these partitions."""
     mode = settings.choice(_MODE, WRITE_MODES, default=APPEND)
     if mode == UPSERT:
-        columns = {found.column.name: found.column for found in properties}
+        columns = {entry.column.name: entry.column for entry in properties}
         flag = _flag(settings.at(_DELETE), columns)
         return WriteMode(mode, _key(settings, properties), _latest(settings, columns), *flag)
     for name in (_LATEST, _DELETE):
@@ -83,7 +83,7 @@ def read_write_mode(
 
 def _key(settings: Field, properties: Sequence[Property]) -> tuple[str, ...]:
     """Return the columns of the primary key, in the contract's order."""
-    keys = [found.column for found in properties if found.field.flag("primaryKey")]
+    keys = [entry.column for entry in properties if entry.field.flag("primaryKey")]
     if not keys:
         reason = "needs a key: give primaryKey: true to the columns that identify a row"
         settings.refuse(f"{UPSERT} {reason}", _MODE)

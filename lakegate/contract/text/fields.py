@@ -142,8 +142,8 @@ class Field:
         return self.node.value if isinstance(self.node.value, dict) else {}
 
     def _value(self, key: str) -> object:
-        found = self._keys().get(key)
-        return found.value if found else None
+        node = self._keys().get(key)
+        return node.value if node else None
 
     def _path(self, key: str) -> str:
         return f"{self.path}.{key}".strip(".") if key else self.path

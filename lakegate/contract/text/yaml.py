@@ -217,13 +217,13 @@ class _Tree:
         return Node(line, self._mapping(path, depth) if is_map else self._items(path, depth))
 
     def _items(self, path: str, depth: int) -> tuple[Node, ...]:
-        found: list[Node] = []
+        nodes: list[Node] = []
         while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
-            found.append(self._node(event, f"{path}[{len(found)}]", depth + 1))
-        return tuple(found)
+            nodes.append(self._node(event, f"{path}[{len(nodes)}]", depth + 1))
+        return tuple(nodes)
 
     def _mapping(self, path: str, depth: int) -> Mapping[str, Node]:
-        found: dict[str, Node] = {}
+        nodes: dict[str, Node] = {}
         while not isinstance(key := next(self._events), yaml.MappingEndEvent):
             if not isinstance(key, yaml.ScalarEvent):
                 raise _refusal("a key must be a word", key)
@@ -231,11 +231,11 @@ class _Tree:
             mark: Any = key.start_mark
             line, field = mark.line + 1, f"{path}.{key.value}".lstrip(".")
             node = self._node(next(self._events), field, depth + 1, line)
-            if key.value in found:
-                reason = f"is given twice, first in line {found[key.value].line}"
+            if key.value in nodes:
+                reason = f"is given twice, first in line {nodes[key.value].line}"
                 self._problems.append(Problem(line, field, reason))
-            found.setdefault(key.value, node)
-        return found
+            nodes.setdefault(key.value, node)
+        return nodes
 
 
 _UNFOLDS = "the aliases unfold to too much"

@@ -31,12 +31,12 @@ def re2_pattern(pattern: str) -> str:
     RE2 has no lookahead, and limits the size of a pattern. Raises PatternUnsupported, as
     `java_pattern` does.
     """
-    found = "".join(_RE2.get(part, part) for part in java_tokens(pattern))
+    re2 = "".join(_RE2.get(part, part) for part in java_tokens(pattern))
     try:
-        _finds(found, "")  # compiles it
+        _finds(re2, "")  # compiles it
     except ValueError:  # Arrow's error is one, too
         return ""
-    return found
+    return re2
 
 
 @lru_cache(maxsize=4096)

@@ -143,8 +143,8 @@ def count(check: Check, values: Values) -> int:
     """Return how many rows a check of `OF_ROWS` counts, one that `is_countable`."""
     if check.metric is Metric.NULL:
         return values.nulls
-    found = counted(check, values)
-    return 0 if found is None else trues(found)
+    mask = counted(check, values)
+    return 0 if mask is None else trues(mask)
 
 
 def counted(check: Check, values: Values) -> pa.ChunkedArray | None:
@@ -171,7 +171,7 @@ def _counted(check: Check, values: Values) -> Iterator[pa.ChunkedArray]:
 
 def _broken(values: Values, rule: Rule) -> Iterator[pa.ChunkedArray]:
     """Yield masks of the values that break a part of the rule; a null is never true."""
-    array, found = values.array, values.statistics
+    array, statistics = values.array, values.statistics
     if rule.valid_values:
         yield pc.and_(pc.is_valid(array), pc.invert(_is_in(values, rule.valid_values)))
     for pattern in _patterns(rule):
@@ -179,12 +179,12 @@ def _broken(values: Values, rule: Rule) -> Iterator[pa.ChunkedArray]:
     for sign, text in rule.bounds:
         compare, is_outside = _OUTSIDE[sign]
         bound = literal(text, values.column)
-        if found.low is not None and is_outside(found.low, found.high, bound):
+        if statistics.low is not None and is_outside(statistics.low, statistics.high, bound):
             yield compare(array, pa.scalar(bound, array.type))
     if rule.multiple_of is not None:
         yield _not_a_multiple(array, int(rule.multiple_of))
     yield from _wrong_length(array, rule)
-    if found.nans:
+    if statistics.nans:
         yield pc.is_nan(array)
 
 

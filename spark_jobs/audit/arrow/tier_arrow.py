@@ -129,17 +129,17 @@ def divided(table: pa.Table, contract: Contract) -> Divided:
 
     Such a row counts for these checks, and for no others.
     """
-    found, every = measure(table, contract), np.arange(table.num_rows)
-    counting = [c for c in contract.checks if c.quarantine and found.counts.get(c.id)]
+    findings, every = measure(table, contract), np.arange(table.num_rows)
+    counting = [c for c in contract.checks if c.quarantine and findings.counts.get(c.id)]
     if not counting:
-        return Divided(table, every, found, table.slice(0, 0))
+        return Divided(table, every, findings, table.slice(0, 0))
     mask = reduce(pc.or_kleene, (_counted(check, table, contract) for check in counting))
     mask = pc.fill_null(mask, False)
     out, rows = table.filter(mask), table.filter(pc.invert(mask))
     kept = measure(rows, contract)
-    counts = {**kept.counts, **{check.id: found.counts[check.id] for check in counting}}
-    found = replace(kept, counts=counts, quarantined=len(out), undecodable=found.undecodable)
-    return Divided(rows, every[~mask.to_numpy()], found, out)
+    counts = {**kept.counts, **{check.id: findings.counts[check.id] for check in counting}}
+    findings = replace(kept, counts=counts, quarantined=len(out), undecodable=findings.undecodable)
+    return Divided(rows, every[~mask.to_numpy()], findings, out)
 
 
 def _counted(check: Check, table: pa.Table, contract: Contract) -> pa.ChunkedArray:

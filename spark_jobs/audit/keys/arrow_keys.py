@@ -64,17 +64,17 @@ def with_hashes(columns: Sequence[pa.ChunkedArray], wanted: Array, hash_rows: Ha
 def with_values(columns: Sequence[pa.ChunkedArray], wanted: pa.Table) -> pa.Table:
     """Return the different keys each part of which is one of the wanted keys' (`with_hashes`)."""
     parts = zip(map(_comparable, columns), wanted.columns, strict=True)
-    found = [pc.is_in(column, value_set=pc.unique(values)) for column, values in parts]
-    among_wanted = reduce(pc.and_, found).to_numpy()
+    masks = [pc.is_in(column, value_set=pc.unique(values)) for column, values in parts]
+    among_wanted = reduce(pc.and_, masks).to_numpy()
     return _distinct_rows(columns, np.flatnonzero(complete_rows(columns) & among_wanted))
 
 
-def count(found: Hashes) -> Keys | None:
+def count(key_hashes: Hashes) -> Keys | None:
     """Return the exact counts of keys; None where equal hashes may be of different keys."""
-    if found.counted is not None:
-        return found.counted
-    keys = counts(np.sort(np.concatenate(found.parts)))
-    return keys if found.exact or keys.repeated == 0 else None
+    if key_hashes.counted is not None:
+        return key_hashes.counted
+    keys = counts(np.sort(np.concatenate(key_hashes.parts)))
+    return keys if key_hashes.exact or keys.repeated == 0 else None
 
 
 def counts(ordered: Array) -> Keys:
@@ -91,8 +91,8 @@ def occur(hashes: Array, ordered: Array) -> Array:
         return np.zeros(len(hashes), bool)
     at = np.searchsorted(ordered, hashes)
     at[at == len(ordered)] = 0
-    found: Array = ordered[at] == hashes
-    return found
+    mask: Array = ordered[at] == hashes
+    return mask
 
 
 def _grouped(columns: Sequence[pa.ChunkedArray], rows: Array, complete: int) -> Keys:

@@ -26,8 +26,8 @@ def is_exact(type_: pa.DataType) -> bool:
 def _present(column: pa.ChunkedArray) -> Array:
     if column.null_count == 0:
         return np.ones(len(column), bool)
-    found: Array = pc.is_valid(column).to_numpy()
-    return found
+    mask: Array = pc.is_valid(column).to_numpy()
+    return mask
 
 
 def complete_rows(columns: Sequence[pa.ChunkedArray]) -> Array:
@@ -38,11 +38,11 @@ def complete_rows(columns: Sequence[pa.ChunkedArray]) -> Array:
 
 def mixed(columns: Sequence[pa.ChunkedArray]) -> Array:
     """Return a hash of each row's key, spread over all 64 bits."""
-    found = np.zeros(len(columns[0]), np.uint64)
+    hashes = np.zeros(len(columns[0]), np.uint64)
     for column in columns:
-        found ^= words_of(column)
-        mix(found)
-    return found
+        hashes ^= words_of(column)
+        mix(hashes)
+    return hashes
 
 
 def mix(words: Array) -> None:
@@ -57,8 +57,8 @@ def words_of(column: pa.ChunkedArray) -> Array:
     """Return a word of 64 bits a row: the value itself where it fits, else a hash of it."""
     if not column.chunks:
         return np.zeros(0, np.uint64)
-    found = [_chunk_words(chunk) for chunk in column.chunks]
-    return found[0] if len(found) == 1 else np.concatenate(found)
+    words = [_chunk_words(chunk) for chunk in column.chunks]
+    return words[0] if len(words) == 1 else np.concatenate(words)
 
 
 def _chunk_words(chunk: pa.Array) -> Array:

@@ -78,15 +78,15 @@ def count(keys: DataFrame) -> Keys:
         return _exact(keys)
     hashed = keys.withColumn("hash", F.xxhash64(*keys.columns))
     groups = hashed.groupBy("hash").agg(F.count(F.lit(1)).alias("n"))
-    found = _summed(groups)
-    if found.repeated == 0:
-        return found
-    if found.repeated > _FEW:
+    by_hash = _summed(groups)
+    if by_hash.repeated == 0:
+        return by_hash
+    if by_hash.repeated > _FEW:
         return _exact(keys)
     # Counting again is cheap for a bad file; caching the groups would cost every good file more.
     hashes = [row[0] for row in groups.where(F.col("n") > 1).collect()]
     compared = _exact(hashed.where(F.col("hash").isin(hashes)).drop("hash"))
-    distinct = found.distinct - found.repeated + compared.distinct
+    distinct = by_hash.distinct - by_hash.repeated + compared.distinct
     return Keys(distinct, compared.repeated, compared.rows)
 
 

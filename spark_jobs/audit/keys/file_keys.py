@@ -30,8 +30,8 @@ def by_file(rows: DataFrame, contract: Contract) -> dict[str, dict[str, Measured
         return {}
     keyed.sort(key=lambda check: len(check.columns))
     every = F.count(F.lit(1)).alias(_ROWS)
-    found = rows.groupBy(FILE).agg(every, *_key_counts(keyed, contract)).collect()
-    return {row[FILE]: dict(_measures(row.asDict(), keyed)) for row in found}
+    counts = rows.groupBy(FILE).agg(every, *_key_counts(keyed, contract)).collect()
+    return {row[FILE]: dict(_measures(row.asDict(), keyed)) for row in counts}
 
 
 def _key_counts(checks: Sequence[Check], contract: Contract) -> Iterator[Expression]:
@@ -45,15 +45,15 @@ def _key_counts(checks: Sequence[Check], contract: Contract) -> Iterator[Express
         yield F.count_if(covered).alias(f"covered_{n}")
 
 
-def _measures(found: Mapping[str, Any], checks: Sequence[Check]) -> Iterator[tuple[str, Measured]]:
+def _measures(counts: Mapping[str, Any], checks: Sequence[Check]) -> Iterator[tuple[str, Measured]]:
     for n, check in enumerate(checks):
-        distinct, rows = found[f"distinct_{n}"], found[_ROWS]
+        distinct, rows = counts[f"distinct_{n}"], counts[_ROWS]
         if check.basis.metric is Metric.DISTINCT:
             yield check.id, Measured(distinct, rows, Tier.KEYS)
             continue
-        of = found[f"covered_{n}"] if check.is_share else rows
+        of = counts[f"covered_{n}"] if check.is_share else rows
         note = unique_part(check, checks[:n])
-        yield check.id, Measured(found[f"keys_{n}"] - distinct, of, Tier.KEYS, note=note)
+        yield check.id, Measured(counts[f"keys_{n}"] - distinct, of, Tier.KEYS, note=note)
 
 
 def unique_part(check: Check, before: Sequence[Check]) -> str:

@@ -77,8 +77,8 @@ class KeyColumns:
             names = self._names(opened.schema_arrow)
             groups = range(opened.metadata.num_row_groups) if len(names) == len(self.ids) else ()
             for group in groups:
-                found = opened.read_row_group(group, columns=names, use_threads=False)
-                yield [self._plain(found, *each) for each in zip(names, self.types, strict=True)]
+                table = opened.read_row_group(group, columns=names, use_threads=False)
+                yield [self._plain(table, *each) for each in zip(names, self.types, strict=True)]
         except (pa.ArrowException, OSError) as error:
             raise Unreadable(f"{file.path}: {type(error).__name__}") from error
 

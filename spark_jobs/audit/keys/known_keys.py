@@ -134,7 +134,7 @@ class OwnKeys:
     @cached_property
     def counted(self) -> Keys | None:
         """Return the counts of keys; None where equal hashes may be of different keys."""
-        parts = [found for found in self.found if found.parts]
+        parts = [hashes for hashes in self.found if hashes.parts]
         return arrow_keys.count(reduce(add, parts)) if parts else Keys(0, 0, 0)
 
     def put_digests(self) -> None:
@@ -184,9 +184,9 @@ class OwnKeys:
         return own.num_rows + others.num_rows - _different([own, others]).num_rows
 
 
-def _ordered(found: Iterable[Hashes]) -> _Array:
+def _ordered(hashes: Iterable[Hashes]) -> _Array:
     """Return all different hashes in ascending order."""
-    parts = [part for each in found for part in each.parts]
+    parts = [part for each in hashes for part in each.parts]
     return np.unique(np.concatenate([np.zeros(0, np.uint64), *parts]))
 
 

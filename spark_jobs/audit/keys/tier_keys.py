@@ -123,15 +123,15 @@ def _duplicates(audit: _KeyAudit, check: Check) -> Measured:
     rows = _row_count(run, check)
     if part := next(_unique_parts(audit, check), None):
         return Measured(0, rows, Tier.KEYS, note=told_part(part))
-    found = _counted(audit, check)
-    compared = check.checks_whole_table and found.distinct
-    known = _repeated_in_table(audit, check, found) if compared else 0
-    value = found.excess + known
+    counted = _counted(audit, check)
+    compared = check.checks_whole_table and counted.distinct
+    known = _repeated_in_table(audit, check, counted) if compared else 0
+    value = counted.excess + known
     if check.checks_whole_table and not value:
         _put_digests(audit, check)
-    if found.excess == 0:
+    if counted.excess == 0:
         audit.unique.append((Scope.FILE if value else check.scope, columns, check.where))
-    return Measured(value, rows, Tier.KEYS, note=_note(found, known))
+    return Measured(value, rows, Tier.KEYS, note=_note(counted, known))
 
 
 def _unique_parts(audit: _KeyAudit, check: Check) -> Iterator[frozenset[str]]:
@@ -191,22 +191,22 @@ def keys_in_table(run: Run, check: Check) -> DataFrame | None:
     Rows of a run without files of its own are main's.
     """
     audit = _KeyAudit(run, None)
-    found = _suspected(audit, check) if run.files else None
+    files = _suspected(audit, check) if run.files else None
     counted = keys.Keys(run.written, 0, 0)
-    return None if found is None else _keys_there(audit, check, counted, found)
+    return None if files is None else _keys_there(audit, check, counted, files)
 
 
 def _repeated_in_table(audit: _KeyAudit, check: Check, counted: keys.Keys) -> int:
     """Return how many of the file's keys the table has; nothing is read if statistics say none."""
-    found = _suspected(audit, check)
-    if found is None:
+    files = _suspected(audit, check)
+    if files is None:
         return 0
     own = _own_keys(audit, check)
     of_all_rows = not check.where and not isinstance(check.scope, Window)
-    if own and found.suspects and of_all_rows and all(s.deletes().isEmpty() for s in found.scans):
+    if own and files.suspects and of_all_rows and all(s.deletes().isEmpty() for s in files.scans):
         with suppress(Unreadable):  # then Spark reads them, or says what is wrong
-            return own.count_in(found.suspects)
-    return _keys_there(audit, check, counted, found).count()
+            return own.count_in(files.suspects)
+    return _keys_there(audit, check, counted, files).count()
 
 
 @dataclass(frozen=True)
@@ -241,10 +241,10 @@ def _suspected(audit: _KeyAudit, check: Check) -> _Suspected | None:
     return _Suspected(left, condition, suspects) if left else None
 
 
-def _keys_there(audit: _KeyAudit, check: Check, counted: keys.Keys, found: _Suspected) -> DataFrame:
+def _keys_there(audit: _KeyAudit, check: Check, counted: keys.Keys, files: _Suspected) -> DataFrame:
     """Return the keys of the file, as `counted`, that live rows of the suspected files have."""
-    run, sql = audit.run, found.condition.sql
-    there = iceberg.rows_in(run.spark, audit.main.table, found.scans)
+    run, sql = audit.run, files.condition.sql
+    there = iceberg.rows_in(run.spark, audit.main.table, files.scans)
     there = _filtered(there.where(sql) if sql else there, check)
     return keys.found_in(_keys_of_file(run, check), counted, _keys(run, check, there))
 
@@ -262,9 +262,9 @@ def _may_have_keys(run: Run, main: MainTable, check: Check) -> Condition | None:
     return condition
 
 
-def _note(found: keys.Keys, known: int) -> str:
+def _note(counted: keys.Keys, known: int) -> str:
     before = f"{keys.in_words(known)} already in the table" if known else ""
-    return ", ".join(filter(None, (found.note, before)))
+    return ", ".join(filter(None, (counted.note, before)))
 
 
 def _distinct(audit: _KeyAudit, check: Check) -> int:
@@ -279,8 +279,8 @@ def _measure_rows(run: Run, checks: Sequence[Check]) -> dict[str, Measured]:
         rows = _rows_in_scope(run, checks[0])
     except (*jvm.JavaError, Permanent) as error:
         return {check.id: _unmeasured(run, error) for check in checks}
-    found, own = (tier_scan.scanned(run, each, checks) for each in (rows, run.rows))
-    return {id_: _beside_own(each, own[id_]) for id_, each in found.items()}
+    measured, own = (tier_scan.scanned(run, each, checks) for each in (rows, run.rows))
+    return {id_: _beside_own(each, own[id_]) for id_, each in measured.items()}
 
 
 def _beside_own(measured: Measured, own: Measured) -> Measured:

@@ -119,9 +119,9 @@ def _read(footer: bytes, size: int) -> tuple[int, int]:
 
 def _leaves(schema: list[dict[int, Any]]) -> Iterator[_Leaf]:
     """Yield the columns that have values, in the order in which each row group must have them."""
-    found = elements(schema)
-    kinds = {path: each.get(_REPETITION, _REQUIRED) for path, each in found}
-    for path, element in found:
+    tree = elements(schema)
+    kinds = {path: each.get(_REPETITION, _REQUIRED) for path, each in tree}
+    for path, element in tree:
         _require_known(element.get(_REPETITION, _REQUIRED), _REPETITION_TYPES, "repetition")
         _require_known(element.get(_CONVERTED, 0), _CONVERTED_TYPES, "converted type")
         if _TYPE in element:

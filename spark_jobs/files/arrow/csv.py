@@ -37,9 +37,9 @@ _MOST_CELLS = 10_000
 
 def csv_rows(head: bytes, contract: Contract) -> TextRows:
     """Return how to decode a CSV file whose text begins with `head`. Raises MustRewrite."""
-    options, found = contract.options, header_of(head, contract)
-    comparison = compare([(name, "") for name in found.names], contract)
-    if comparison.findings or not found.names:
+    options, header = contract.options, header_of(head, contract)
+    comparison = compare([(name, "") for name in header.names], contract)
+    if comparison.findings or not header.names:
         raise MustRewrite("its columns are not those that the contract allows")
     if options["encoding"] != "UTF-8" or options["quote"] != options["escape"]:
         raise MustRewrite("Spark alone reads its encoding or its escapes")
@@ -47,11 +47,11 @@ def csv_rows(head: bytes, contract: Contract) -> TextRows:
         raise MustRewrite("Spark alone reads its delimiter or its quotes")
 
     def strictly(lines: DataFrame) -> tuple[DataFrame, DataFrame]:
-        return typed_lines(lines, found, comparison.columns, options)
+        return typed_lines(lines, header, comparison.columns, options)
 
     own = replace(contract, columns=comparison.columns)
-    decode = _Csv(own, found).decode
-    return TextRows(b"\n", 0, decode, strictly, lambda _: comparison, "line", found.names)
+    decode = _Csv(own, header).decode
+    return TextRows(b"\n", 0, decode, strictly, lambda _: comparison, "line", header.names)
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,11 @@ class _Csv:
         if not body.strip(b"\r\n"):
             return Decoded(schema_of(self.contract.columns).empty_table(), units)
         texts, wrong = self._texts(body)
-        found = {name.lower(): texts[name] for name in self.header.names}
+        by_name = {name.lower(): texts[name] for name in self.header.names}
         absent = pa.nulls(len(texts), pa.string())
         table, bad = table_of(
             self.contract,
-            lambda column: _cells(found.get(column.name.lower(), absent), column, options),
+            lambda column: _cells(by_name.get(column.name.lower(), absent), column, options),
         )
         if wrong is None and bad is None:
             return Decoded(table, units)
@@ -147,8 +147,8 @@ def _require_lines(body: bytes, options: Options) -> None:
         raise MustRewrite("it has characters that only Spark's reader knows")
     text = text_of(body)
     if options["quote"] in text:
-        found = pc.match_substring_regex(pa.array([text], pa.large_string()), _complete(options))
-        if not found[0].as_py():
+        match = pc.match_substring_regex(pa.array([text], pa.large_string()), _complete(options))
+        if not match[0].as_py():
             raise MustRewrite("it has quotes within cells, or line ends within quotes")
 
 

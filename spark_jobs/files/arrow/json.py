@@ -95,14 +95,14 @@ class _Json:
         spread = whole.count(b"\n") > places
         before = 0 if self.in_array else _lines_before(block)
         try:
-            found = _parsed(whole, places + 1, self.contract, spread=spread)
+            parsed = _parsed(whole, places + 1, self.contract, spread=spread)
         except MustRewrite:
             rows = self._rows(block, body, whole, spread=spread)
             good, bad, present = _Groups(rows, whole, self.contract, spread).decoded()
         else:
-            good, bad = _typed(found, self.contract)
+            good, bad = _typed(parsed, self.contract)
             rows = None if bad is None else self._rows(block, body, whole, spread=spread)
-            present = _present(found, self.contract)
+            present = _present(parsed, self.contract)
         if bad is None:
             return Decoded(good, before + places + 1, present=present)
         ranks = np.flatnonzero(bad)
@@ -176,18 +176,18 @@ def _parsed(
     )
     reading = pa.json.ReadOptions(use_threads=False, block_size=len(body) + 1)
     try:
-        found = pa.json.read_json(pa.BufferReader(body), reading, parsing)
+        table = pa.json.read_json(pa.BufferReader(body), reading, parsing)
     except (pa.ArrowException, UnicodeError) as error:
         raise MustRewrite("it has values or keys that Arrow does not read") from error
-    if found.num_rows != count:
+    if table.num_rows != count:
         raise MustRewrite("its objects are not apart in the same way")
-    _require_plain(found.select([name for name in found.column_names if name not in types]), body)
-    return found
+    _require_plain(table.select([name for name in table.column_names if name not in types]), body)
+    return table
 
 
-def _typed(found: pa.Table, contract: Contract) -> tuple[pa.Table, _Mask | None]:
+def _typed(parsed: pa.Table, contract: Contract) -> tuple[pa.Table, _Mask | None]:
     """Return the good ones of parsed rows, and which are bad."""
-    table, bad = table_of(contract, lambda column: _cells(found[column.name], column))
+    table, bad = table_of(contract, lambda column: _cells(parsed[column.name], column))
     return (table, None) if bad is None else (table.filter(pa.array(~bad)), bad)
 
 
@@ -242,14 +242,14 @@ class _Groups:
             other = {column.name: type_ for column, (_, type_) in kinds.items()}
             count = int(np.count_nonzero(mask))
             text = self._text(mask, count)
-            found = _parsed(text, count, self.contract, other, spread=self.spread)
-            present |= _present(found, self.contract)
+            parsed = _parsed(text, count, self.contract, other, spread=self.spread)
+            present |= _present(parsed, self.contract)
             for column in kinds:
-                require_bad(found[column.name], column)
+                require_bad(parsed[column.name], column)
             if kinds:
                 bad[mask] = True
                 continue
-            good, own = _typed(found, self.contract)
+            good, own = _typed(parsed, self.contract)
             if own is not None:
                 bad[mask] = own
         return good, bad if bad.any() else None, present
@@ -266,10 +266,10 @@ class _Groups:
         groups = np.zeros(len(self.rows), np.int64)
         for kinds in other.values():
             _, groups = np.unique(groups * 8 + kinds, return_inverse=True)
-        found, firsts = np.unique(groups, return_index=True)
-        if len(found) > _MOST_GROUPS:
+        numbers, firsts = np.unique(groups, return_index=True)
+        if len(numbers) > _MOST_GROUPS:
             raise MustRewrite("its values have too many kinds")
-        for group, first in zip(found, firsts, strict=True):
+        for group, first in zip(numbers, firsts, strict=True):
             at = {column: int(kinds[first]) for column, kinds in other.items()}
             yield groups == group, {c: other_kinds(c)[n - 1] for c, n in at.items() if n}
 

@@ -121,26 +121,26 @@ def _column(reader: pq.ParquetFile, number: int, column: str) -> pa.ChunkedArray
     schema, group = reader.metadata.schema, reader.metadata.row_group(number)
     paths = [schema.column(at).path for at in range(len(schema))]
     leaves = [path for path in paths if path == column or path.startswith(f"{column}.")]
-    found = {leaf: _read(reader, number, leaf) for leaf in leaves}
-    _require_counts(group, found)
-    for leaf, values in found.items():
+    by_leaf = {leaf: _read(reader, number, leaf) for leaf in leaves}
+    _require_counts(group, by_leaf)
+    for leaf, values in by_leaf.items():
         _require_years(values, leaf)
-    return found[column] if column in found else _read(reader, number, column)
+    return by_leaf[column] if column in by_leaf else _read(reader, number, column)
 
 
 def _read(reader: pq.ParquetFile, number: int, path: str) -> pa.ChunkedArray:
     """Return the values of a column, or of a leaf within the structs, lists and maps around it."""
     try:
-        found = reader.read_row_group(number, columns=[path], use_threads=False)
+        table = reader.read_row_group(number, columns=[path], use_threads=False)
     except (pa.ArrowInvalid, OSError) as error:
         raise Damaged(f"a page of its column {path} cannot be decoded") from error
     except pa.ArrowException as error:
         raise _unreadable(error) from error
-    if found.num_rows != reader.metadata.row_group(number).num_rows or found.num_columns != 1:
+    if table.num_rows != reader.metadata.row_group(number).num_rows or table.num_columns != 1:
         raise Damaged("Arrow finds other rows or columns than the footer declares")
-    if pa.types.is_nested(type_ := found.schema.types[0]) or pa.types.is_decimal(type_):
-        _require_valid(found, path)
-    return found.column(0)
+    if pa.types.is_nested(type_ := table.schema.types[0]) or pa.types.is_decimal(type_):
+        _require_valid(table, path)
+    return table.column(0)
 
 
 def _require_years(values: pa.ChunkedArray, leaf: str) -> None:
@@ -160,8 +160,8 @@ def innermost(array: pa.Array) -> pa.Array:
 
 def _is_within(array: pa.Array, first: int, end: int) -> bool:
     counted = array.view(pa.int32() if pa.types.is_date32(array.type) else pa.int64())
-    found = pc.min_max(counted)
-    least, most = found["min"].as_py(), found["max"].as_py()
+    ends = pc.min_max(counted)
+    least, most = ends["min"].as_py(), ends["max"].as_py()
     return least is None or (least >= first and most < end)
 
 
@@ -172,7 +172,7 @@ def _require_valid(table: pa.Table, leaf: str) -> None:
         raise MustRewrite(f"{leaf} has no valid values, such as text that is not UTF-8") from error
 
 
-def _require_counts(group: pq.RowGroupMetaData, found: Mapping[str, pa.ChunkedArray]) -> None:
+def _require_counts(group: pq.RowGroupMetaData, by_leaf: Mapping[str, pa.ChunkedArray]) -> None:
     """Raise Damaged unless the footer counts the values that there are.
 
     Leaves of one struct, list or map must also agree where it is null, and how long: otherwise
@@ -181,7 +181,7 @@ def _require_counts(group: pq.RowGroupMetaData, found: Mapping[str, pa.ChunkedAr
     chunks = (group.column(number) for number in range(group.num_columns))
     declared = {chunk.path_in_schema: chunk.num_values for chunk in chunks}
     agreed: dict[str, pa.Array] = {}
-    for leaf, values in found.items():
+    for leaf, values in by_leaf.items():
         count = group.num_rows
         for place, around in _around(leaf.partition(".")[0], values):
             if not agreed.setdefault(place, around).equals(around):

@@ -68,10 +68,10 @@ def elements(schema: Sequence[Element]) -> list[tuple[tuple[str, ...], Element]]
     """
     root, *others = schema
     left = iter(others)
-    found = list(_children(root, (), left))
-    if len(found) < len(others):
+    children = list(_children(root, (), left))
+    if len(children) < len(others):
         raise ValueError("its schema has more elements than its root")
-    return found
+    return children
 
 
 def _children(

@@ -198,8 +198,8 @@ def refuse_too_large(cells: Cells, column: Column) -> Cells:
         return cells.without(pc.invert(pc.is_finite(values)))
     if column.type == "int":
         large = pc.or_(pc.less(values, -(1 << 31)), pc.greater(values, (1 << 31) - 1))
-        found = cells.without(large)
-        return Cells(found.values.cast(pa.int32()), found.bad)
+        kept = cells.without(large)
+        return Cells(kept.values.cast(pa.int32()), kept.bad)
     if is_decimal(column):
         before, after = places_of(column)
         most = Decimal(f"{'9' * before}.{'9' * after}")

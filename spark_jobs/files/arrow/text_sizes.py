@@ -39,10 +39,10 @@ def most_bytes(pages: memoryview, codec: str, enough: int) -> int:
     exceed `enough` without that. Raises ValueError for pages that nobody can read.
     """
     try:
-        found = list(_pages(pages))
-        bound = sum(page.size for page in found) + _shared_beginnings_size(found)
-        entries = sum(page.values for page in found if page.encoding in _OF_DICTIONARY)
-        dictionaries = [page for page in found if page.encoding is None]
+        all_pages = list(_pages(pages))
+        bound = sum(page.size for page in all_pages) + _shared_beginnings_size(all_pages)
+        entries = sum(page.values for page in all_pages if page.encoding in _OF_DICTIONARY)
+        dictionaries = [page for page in all_pages if page.encoding is None]
         largest = sum(page.size for page in dictionaries)
         if bound + entries * largest > enough and largest <= _LARGEST_DICTIONARY:
             largest = max((_longest(page, codec) for page in dictionaries), default=0)

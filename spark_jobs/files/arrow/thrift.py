@@ -90,11 +90,11 @@ class Compact:
             raise ValueError("it ends too early") from None
 
     def _bytes(self, count: int) -> bytes:
-        found = bytes(self._data[self._at : self._at + count])
-        if len(found) < count:
+        part = bytes(self._data[self._at : self._at + count])
+        if len(part) < count:
             raise ValueError("it ends too early")
         self._at += count
-        return found
+        return part
 
     def _varint(self) -> int:
         value = 0

@@ -49,26 +49,26 @@ def sql_type(type_: pa.DataType) -> Type:
         return Array(sql_type(type_.value_type))
     if pa.types.is_decimal128(type_):
         return f"decimal({type_.precision},{type_.scale})"
-    found = next((name for name, plain in PLAIN.items() if plain == type_), "")
-    if not found:
+    iceberg_type = next((name for name, plain in PLAIN.items() if plain == type_), "")
+    if not iceberg_type:
         raise ValueError(f"Iceberg has no type {type_}")
-    return found
+    return iceberg_type
 
 
-def is_same(found: pa.DataType, wanted: pa.DataType) -> bool:
+def is_same(other: pa.DataType, wanted: pa.DataType) -> bool:
     """Return if values have the same type, whatever the items of lists and maps are called."""
     if pa.types.is_struct(wanted):
-        return pa.types.is_struct(found) and (
-            [each.name for each in found] == [each.name for each in wanted]
-            and all(is_same(f.type, w.type) for f, w in zip(found, wanted, strict=True))
+        return pa.types.is_struct(other) and (
+            [each.name for each in other] == [each.name for each in wanted]
+            and all(is_same(f.type, w.type) for f, w in zip(other, wanted, strict=True))
         )
     if pa.types.is_list(wanted):
-        return pa.types.is_list(found) and is_same(found.value_type, wanted.value_type)
+        return pa.types.is_list(other) and is_same(other.value_type, wanted.value_type)
     if pa.types.is_map(wanted):
-        return pa.types.is_map(found) and (
-            is_same(found.key_type, wanted.key_type) and is_same(found.item_type, wanted.item_type)
+        return pa.types.is_map(other) and (
+            is_same(other.key_type, wanted.key_type) and is_same(other.item_type, wanted.item_type)
         )
-    return bool(found == wanted)
+    return bool(other == wanted)
 
 
 def _field(

@@ -115,8 +115,8 @@ def missing(array: pa.ChunkedArray, around: pa.ChunkedArray | None) -> pa.Chunke
 
 def statistics(column: Column, array: pa.ChunkedArray) -> ColumnStatistics:
     """Return the statistics of a plain column within its table's column, whose texts are UTF-8."""
-    found, _ = within_structs(column, array)
-    return _statistics(column, found.cast(arrow_type(column)))
+    inner, _ = within_structs(column, array)
+    return _statistics(column, inner.cast(arrow_type(column)))
 
 
 def read_values(column: Column, array: pa.ChunkedArray) -> Values | None:
@@ -191,9 +191,9 @@ def numbered(columns: Iterable[pa.Array], rows: int) -> np.ndarray[Any, Any]:
 
 def total(values: Values) -> Total:
     """Return the sum of integers or decimals; it is right if it `is_sure`."""
-    found, after = values.statistics, scale(values.column)
-    present = found.values - found.nulls
-    ends = [end for end in (found.low, found.high) if end is not None]
+    summary, after = values.statistics, scale(values.column)
+    present = summary.values - summary.nulls
+    ends = [end for end in (summary.low, summary.high) if end is not None]
     bound = present * max((abs(units_of(end, after)) for end in ends), default=0)
     if not present or bound >= _LARGEST_SUM:
         return Total(0, present, bound)

@@ -90,13 +90,13 @@ def _skip(file: BinaryIO, length: int) -> None:
 
 
 def _exactly(file: BinaryIO, length: int) -> bytes:
-    found = b""
-    while len(found) < length:
-        more = file.read(length - len(found))
+    read = b""
+    while len(read) < length:
+        more = file.read(length - len(read))
         if not more:
             raise Permanent("TRUNCATED_FILE", "the Avro file is truncated: it ends within a block")
-        found += more
-    return found
+        read += more
+    return read
 
 
 def _damaged(how: str) -> Permanent:

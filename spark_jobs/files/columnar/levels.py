@@ -34,7 +34,7 @@ def check_levels(reader: Any) -> None:
 
 
 def _check(pages: Any, column: Any, rows: int) -> None:
-    width, found = column.getMaxRepetitionLevel().bit_length(), 0
+    width, counted = column.getMaxRepetitionLevel().bit_length(), 0
     is_first = True
     while page := pages.readPage():
         levels = _levels(page)
@@ -43,9 +43,9 @@ def _check(pages: Any, column: Any, rows: int) -> None:
         begun, starts = count_begun(levels, page.getValueCount(), width)
         if is_first and not starts:
             raise damaged("a repeated column does not begin with a row")
-        found, is_first = found + begun, False
-    if found != rows:
-        raise damaged(f"a repeated column has {found:,} rows, but its row group has {rows:,}")
+        counted, is_first = counted + begun, False
+    if counted != rows:
+        raise damaged(f"a repeated column has {counted:,} rows, but its row group has {rows:,}")
 
 
 def _levels(page: Any) -> bytes | None:
@@ -97,7 +97,7 @@ def _varint(levels: bytes, at: int) -> tuple[int, int]:
 
 
 def _exactly(levels: bytes, at: int, size: int) -> bytes:
-    found = levels[at : at + size]
-    if len(found) < size:
+    part = levels[at : at + size]
+    if len(part) < size:
         raise damaged("a page has fewer levels than values")
-    return found
+    return part

@@ -48,7 +48,7 @@ def read_orc(
     except jvm.JavaError as error:
         raise explain(error, "the ORC footer cannot be read", "CORRUPT_FILE") from error
     zone = columnar.time_zone(spark)
-    converted = {f.name: found for f in schema if (found := _converted(f, zone))}
+    converted = {f.name: cell for f in schema if (cell := _converted(f, zone))}
     read = partial(spark.read.schema(schema).orc, path)
     source = typed_source(spark, schema, read, converted, declared_rows, contract)
     if not source.findings:
@@ -64,13 +64,13 @@ def _totals(reader: Any) -> dict[str, int]:
     totals: dict[str, int] = {}
     statistics, columns = reader.getStatistics(), reader.getSchema()
     for name, type_ in zip(columns.getFieldNames(), columns.getChildren(), strict=True):
-        found, column = statistics[type_.getId()], quoted(str(name))
-        totals[f"count({column})"] = int(found.getNumberOfValues())
+        stated, column = statistics[type_.getId()], quoted(str(name))
+        totals[f"count({column})"] = int(stated.getNumberOfValues())
         category = str(type_.getCategory().getName())
-        if category in _INTEGERS and found.isSumDefined():
-            totals[f"coalesce(try_sum(CAST({column} AS DECIMAL(38,0))), 0)"] = int(found.getSum())
+        if category in _INTEGERS and stated.isSumDefined():
+            totals[f"coalesce(try_sum(CAST({column} AS DECIMAL(38,0))), 0)"] = int(stated.getSum())
         elif category == "string":
-            totals[f"coalesce(sum(octet_length({column})), 0)"] = int(found.getSum())
+            totals[f"coalesce(sum(octet_length({column})), 0)"] = int(stated.getSum())
     return totals
 
 
@@ -80,11 +80,11 @@ def _require_totals(rows: DataFrame, totals: Mapping[str, int]) -> None:
     This takes a pass over the file before anything is written. Raises Permanent CORRUPT_FILE.
     """
     names = {f"t{n}": sql for n, sql in enumerate(totals)}
-    found = measure(rows, names)
+    measured = measure(rows, names)
     for name, sql in names.items():
-        if int(found[name]) != totals[sql]:
+        if int(measured[name]) != totals[sql]:
             message = "the ORC file is damaged: its values differ from its statistics"
-            in_full = f"{message}: {sql} is {found[name]}, but {totals[sql]} by its statistics"
+            in_full = f"{message}: {sql} is {measured[name]}, but {totals[sql]} by its statistics"
             raise Quoting("CORRUPT_FILE", message, in_full)
 
 

@@ -109,12 +109,12 @@ def _nanoseconds(described: str) -> dict[str, Cell]:
 
     Iceberg's and Spark's times have microseconds: a value with more digits is broken.
     """
-    found = _NANOSECONDS.findall(described)
-    if nested := {name for deeper, name, _ in found if deeper}:
+    columns = _NANOSECONDS.findall(described)
+    if nested := {name for deeper, name, _ in columns if deeper}:
         message = "nested times in nanoseconds cannot be read: write them in microseconds"
         in_full = f"{message} ({', '.join(sorted(nested))})"
         raise Quoting("UNREADABLE_TYPE", message, in_full)
-    return {name: _converted(quoted(name), zoned=zoned == "true") for _, name, zoned in found}
+    return {name: _converted(quoted(name), zoned=zoned == "true") for _, name, zoned in columns}
 
 
 def _narrow(described: str, declared: T.StructType) -> dict[str, Cell]:
@@ -123,7 +123,7 @@ def _narrow(described: str, declared: T.StructType) -> dict[str, Cell]:
     Parquet stores 32 bits, and Spark would cut off what is too much.
     """
     unsigned = {name: 1 << int(bits) for name, bits in _UNSIGNED.findall(described)}
-    found = {}
+    cells = {}
     for field in declared:
         if widened(field.dataType) != field.dataType or field.name in unsigned:
             column = quoted(field.name)
@@ -131,8 +131,8 @@ def _narrow(described: str, declared: T.StructType) -> dict[str, Cell]:
             if end := unsigned.get(field.name):
                 beyond = f"coalesce({column} NOT BETWEEN 0 AND {end - 1}, false)"
                 cell = Cell(cell.value, beyond)
-            found[field.name] = cell
-    return found
+            cells[field.name] = cell
+    return cells
 
 
 def _refuse_unreadable(described: str) -> None:
@@ -163,7 +163,7 @@ def _calendar(metadata: Any) -> dict[str, str]:
     return {"datetimeRebaseMode": mode, "int96RebaseMode": mode}
 
 
-Found = TypeVar("Found")
+Answer = TypeVar("Answer")
 
 
 class Engine:
@@ -173,7 +173,7 @@ class Engine:
         self.notes = {"spark": spark.version}
         self._spark = spark
 
-    def read(self, step: Callable[[], Found]) -> Found:
+    def read(self, step: Callable[[], Answer]) -> Answer:
         """Run a step that reads the file; repeat it once if Spark's vectorized reader itself fails.
 
         The second time Parquet's own reader is used. A step that raises has committed nothing.

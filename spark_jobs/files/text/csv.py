@@ -123,8 +123,8 @@ def read_csv(
     A file whose lines are all complete rows is read in parallel. Any other file, and one in UTF-16,
     is counted first and then read by one task.
     """
-    options, found = contract.options, header_of(head, contract)
-    names = found.names
+    options, heading = contract.options, header_of(head, contract)
+    names = heading.names
     if not names:
         raise Permanent("NO_HEADER", f"the file has no header in its first {HEAD:,} bytes")
     check_columns(len(names), limits)
@@ -132,7 +132,7 @@ def read_csv(
     if comparison.findings:
         return refused_source(spark, comparison, clues(_text_of(head, options), names, contract))
     by_bytes = options["encoding"] in BY_BYTES
-    cells = _by_lines(spark, path, options, found) if by_bytes else None
+    cells = _by_lines(spark, path, options, heading) if by_bytes else None
     rows, count = cells or _by_quotes(spark, path, options, len(names), file, limits)
     typed, _ = typed_rows(rows, names, comparison.columns, options)
 
@@ -144,7 +144,7 @@ def read_csv(
     def numbered() -> tuple[DataFrame, DataFrame]:
         if cells:
             lines = every().where(f"{LINE} <> ''")
-            return typed_lines(lines, found, comparison.columns, options)
+            return typed_lines(lines, heading, comparison.columns, options)
         return typed_rows(every(), names, comparison.columns, options, PLACE)
 
     unit = "line" if cells else "row"
@@ -164,10 +164,10 @@ def _by_lines(
         "open": f"count_if(({is_open}) OR contains({LINE}, '{_PARSER_END}'))",
         "first": f"count_if({LINE} = {literal(first)})",
     }
-    found = measure(lines, measures)
-    if found["open"] or found["first"] > 1 or (first and not found["first"]):
+    counts = measure(lines, measures)
+    if counts["open"] or counts["first"] > 1 or (first and not counts["first"]):
         return None
-    return _cells_of_lines(lines, options, header), found["lines"] - (1 if first else 0)
+    return _cells_of_lines(lines, options, header), counts["lines"] - (1 if first else 0)
 
 
 def _has_quotes_unlike(pattern: str, options: Options) -> str:
@@ -255,10 +255,10 @@ def typed_rows(
     Both have the columns `kept` as well.
     """
     at = {name.lower(): cell for name, cell in zip(names, _cells(len(names)), strict=True)}
-    found = [(f"t{n}", at.get(c.name.lower(), "NULL"), c) for n, c in enumerate(columns)]
-    texts = [f"{_text(cell, column, options)} AS {text}" for text, cell, column in found]
+    fields = [(f"t{n}", at.get(c.name.lower(), "NULL"), c) for n, c in enumerate(columns)]
+    texts = [f"{_text(cell, column, options)} AS {text}" for text, cell, column in fields]
     as_text = rows.selectExpr(*texts, _BAD, LINE, *kept)
-    cells = [(c.name, read_cell(text, c), text) for text, _, c in found]
+    cells = [(c.name, read_cell(text, c), text) for text, _, c in fields]
     row = f"coalesce({_BAD}, {LINE})"
     return typed_by_cells(as_text, cells, row, f"{_BAD} IS NOT NULL", kept)
 

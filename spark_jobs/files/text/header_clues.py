@@ -23,8 +23,8 @@ def clues(text: str, names: Sequence[str], contract: Contract) -> tuple[str, ...
     if text.lstrip()[:1] in ("{", "["):
         return ("this looks like JSON",)
     declared = frozenset(c.name.lower() for c in contract.columns if c.is_declared)
-    found = (*_delimiter(text, names, contract.options, declared), *_encoding(names, contract))
-    return found or tuple(_other_row(text, names, contract.options, declared))
+    hints = (*_delimiter(text, names, contract.options, declared), *_encoding(names, contract))
+    return hints or tuple(_other_row(text, names, contract.options, declared))
 
 
 def _delimiter(
@@ -60,16 +60,16 @@ def _other_row(
 def _rows(text: str, delimiter: str, quote: str, most: int) -> list[list[str]]:
     """Return the first rows, at least one; what cannot be parsed has no cells."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quotechar=quote)
-    found: list[list[str]] = []
+    rows: list[list[str]] = []
     try:
         for row in reader:
             if row:
-                found.append(row)
-            if len(found) == most:
+                rows.append(row)
+            if len(rows) == most:
                 break
     except csv.Error:
         pass
-    return found or [[]]
+    return rows or [[]]
 
 
 def _hits(names: Sequence[str], declared: frozenset[str]) -> int:

@@ -73,7 +73,7 @@ def read_json(
         lines = json_array.items_of(spark, path)
     else:
         lines = _filled(read_lines(spark, path, "UTF-8"))
-    keys, count = _found(lines, limits)
+    keys, count = _keys_and_rows(lines, limits)
     names = {name.lower(): name for name in keys}
     absent = [c.name for c in contract.columns if not c.required and c.name.lower() not in names]
     comparison = compare([(name, "") for name in (*keys, *absent)], contract)
@@ -105,7 +105,7 @@ def start_of(head: bytes) -> bytes:
     return head.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
 
 
-def _found(lines: DataFrame, limits: Limits) -> tuple[list[str], int]:
+def _keys_and_rows(lines: DataFrame, limits: Limits) -> tuple[list[str], int]:
     """Return the keys of all objects in the file, sorted, and the number of its rows.
 
     The driver gets at most one key more than the limit. Raises Permanent.
@@ -150,8 +150,8 @@ def typed_rows(
     """
     keys = [names.get(column.name.lower(), column.name) for column in columns]
     no_object = f"try_variant_get({_OBJECT}, '$', 'map<string,variant>') IS NULL AS no_object"
-    found = [f"{field(_OBJECT, key)} AS own{n}" for n, key in enumerate(keys)]
-    values = _objects(lines, *kept).selectExpr(LINE, no_object, *found, *kept)
+    fields = [f"{field(_OBJECT, key)} AS own{n}" for n, key in enumerate(keys)]
+    values = _objects(lines, *kept).selectExpr(LINE, no_object, *fields, *kept)
     cells = [
         (column.name, _cell(f"own{n}", column), f"try_variant_get(own{n}, '$', 'string')")
         for n, column in enumerate(columns)

@@ -52,9 +52,9 @@ def check_lines(spark: SparkSession, path: str, size: int, limits: Limits) -> No
     skipping = {"mapreduce.input.linerecordreader.line.maxlength": limits.longest_line + 2}
     rows = spark.read.options(lineSep="\n", **skipping).text(path)
     length = "octet_length(value)"
-    found = measure(rows, {"sum": f"coalesce(sum({length} + 1), 0)", "longest": f"max({length})"})
-    missing = size - found["sum"] > _MARK
-    check_line(limits.longest_line + 1 if missing else found["longest"] or 0, limits)
+    sizes = measure(rows, {"sum": f"coalesce(sum({length} + 1), 0)", "longest": f"max({length})"})
+    missing = size - sizes["sum"] > _MARK
+    check_line(limits.longest_line + 1 if missing else sizes["longest"] or 0, limits)
 
 
 def measure(rows: DataFrame, measures: Mapping[str, str]) -> dict[str, Any]:
@@ -62,8 +62,8 @@ def measure(rows: DataFrame, measures: Mapping[str, str]) -> dict[str, Any]:
 
     Raises Permanent CORRUPT_FILE if the file cannot be read.
     """
-    found = collected(rows.selectExpr(*[f"{sql} AS {name}" for name, sql in measures.items()]))
-    return dict(found[0].asDict())
+    answer = collected(rows.selectExpr(*[f"{sql} AS {name}" for name, sql in measures.items()]))
+    return dict(answer[0].asDict())
 
 
 def collected(rows: DataFrame) -> list[Row]:

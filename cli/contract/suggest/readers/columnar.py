@@ -45,14 +45,14 @@ def open_parquet(connection: duckdb.DuckDBPyConnection, file: Path) -> Columns:
     described = pyarrow.parquet.ParquetFile(file)
     leaves = (_leaf(described.schema.column(n)) for n in range(len(described.schema)))
     _refuse_lost_digits(described)
-    found = _described(connection, read)
-    types = {name: _spelled(type_, leaves) for name, type_ in found.items()}
+    given = _described(connection, read)
+    types = {name: _spelled(type_, leaves) for name, type_ in given.items()}
     broken = {
         name: f"epoch_ns({quoted(name)}) % 1000 <> 0"
-        for name, type_ in found.items()
+        for name, type_ in given.items()
         if str(type_) == "TIMESTAMP_NS" and types[name] == "TIMESTAMP_NS"
     }
-    columns = _columns(read, found, types, broken)
+    columns = _columns(read, given, types, broken)
     if _calendar_is_unknown(described.metadata):
         _refuse_old_days(connection, columns.source)
     return columns
@@ -123,22 +123,22 @@ def open_orc(connection: duckdb.DuckDBPyConnection, file: Path) -> Columns:
                 "Write times as `timestamp`, and each kind of value into a column of its own.",
             )
     connection.register("orc", table)
-    found = _described(connection, "orc")
-    types = {name: _spelled(type_, _all_instants()) for name, type_ in found.items()}
-    types |= {name: str(type_) for name, type_ in found.items() if not _has_parts(type_)}
+    given = _described(connection, "orc")
+    types = {name: _spelled(type_, _all_instants()) for name, type_ in given.items()}
+    types |= {name: str(type_) for name, type_ in given.items() if not _has_parts(type_)}
     broken = {
         name: f"{quoted(name)} < {text(_GREGORIAN)}"
         for name, type_ in types.items()
         if type_ == "DATE"  # pyarrow reads no older times
     }
-    return _columns("orc", found, types, broken)
+    return _columns("orc", given, types, broken)
 
 
 def open_avro(connection: duckdb.DuckDBPyConnection, file: Path) -> Columns:
     """Open an Avro file. Raises LakegateError UNREADABLE for a type that Spark cannot read."""
     connection.register("avro", avro.open_avro(file))
-    found = _described(connection, "avro")
-    return _columns("avro", found, {name: str(type_) for name, type_ in found.items()}, {})
+    given = _described(connection, "avro")
+    return _columns("avro", given, {name: str(type_) for name, type_ in given.items()}, {})
 
 
 def _all_instants() -> Iterator[str]:
@@ -148,24 +148,24 @@ def _all_instants() -> Iterator[str]:
 
 
 def _described(connection: duckdb.DuckDBPyConnection, source: str) -> dict[str, Any]:
-    found = connection.sql(f"FROM {source}")
-    return dict(zip(found.columns, found.types, strict=True))
+    relation = connection.sql(f"FROM {source}")
+    return dict(zip(relation.columns, relation.types, strict=True))
 
 
 def _columns(
-    source: str, found: Mapping[str, Any], types: Mapping[str, str], broken: Mapping[str, str]
+    source: str, given: Mapping[str, Any], types: Mapping[str, str], broken: Mapping[str, str]
 ) -> Columns:
-    kept = [name for name in found if not name_problem(name, top=True)]
+    kept = [name for name in given if not name_problem(name, top=True)]
     if not kept:
         raise refusal("has no column with a usable name", "Name its columns.")
     values = [
         quoted(n)
-        if types[n] == str(found[n])
+        if types[n] == str(given[n])
         else f"CAST({quoted(n)} AS {types[n]}) AS {quoted(n)}"
         for n in kept
     ]
     query = f"SELECT {', '.join(values)}, row_number() OVER () AS {POSITION} FROM {source}"
-    left_out = (f"{name!r} cannot name a column" for name in found if name not in kept)
+    left_out = (f"{name!r} cannot name a column" for name in given if name not in kept)
     return Columns(query, broken, tuple(left_out))
 
 

@@ -86,10 +86,10 @@ def decoded(data: bytes) -> tuple[str, str]:
     if max(zeros) > min(len(data), 4096) // 4:
         encoding = "UTF-16BE" if zeros[0] > zeros[1] else "UTF-16LE"
         return encoding, data.decode(encoding, errors="replace")
-    found = data.decode("utf-8-sig", errors="replace")
-    damaged = found.count("\ufffd")
-    valid = sum(char > "\x7f" for char in found) - damaged if damaged else 0
-    return ("UTF-8", found) if valid >= damaged else ("ISO-8859-1", data.decode("latin-1"))
+    text = data.decode("utf-8-sig", errors="replace")
+    damaged = text.count("\ufffd")
+    valid = sum(char > "\x7f" for char in text) - damaged if damaged else 0
+    return ("UTF-8", text) if valid >= damaged else ("ISO-8859-1", data.decode("latin-1"))
 
 
 def _refuse_what_is_misread(encoding: str, content: str) -> None:
@@ -126,18 +126,18 @@ def _parsed(content: str, options: dict[str, str]) -> tuple[dict[str, str], _Row
     """Return the rows, and the options that read most of them: other quotes if need be."""
     absent = next((char for char in _UNQUOTED if char not in content), '"')
     failed: csv.Error | None = None
-    found: list[tuple[dict[str, str], _Rows]] = []
+    readings: list[tuple[dict[str, str], _Rows]] = []
     for more in ({}, {"escape": "\\"}, {"quote": absent, "escape": absent}):
         try:
-            found.append((options | more, _read(content, options | more)))
+            readings.append((options | more, _read(content, options | more)))
         except csv.Error as error:
             failed = failed or error
             continue
-        if not found[-1][1].bad:
-            return found[-1]
-    if not found:
+        if not readings[-1][1].bad:
+            return readings[-1]
+    if not readings:
         raise refusal(f"is no CSV: {failed}", "Close each quote where its cell ends.") from failed
-    return min(found, key=lambda each: len(each[1].bad))
+    return min(readings, key=lambda each: len(each[1].bad))
 
 
 def _read(content: str, options: Mapping[str, str]) -> _Rows:
@@ -232,10 +232,10 @@ def _names(header: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
 def _null_word(table: pa.Table, options: Mapping[str, str]) -> dict[str, str]:
     """Return the options for the word that means null, besides empty cells; none without one."""
     columns = [table[name] for name in table.column_names if name != POSITION]
-    found = {word: sum(_count(column, word) for column in columns) for word in _NULLS}
-    word = max(found, key=lambda each: found[each])
+    counts = {word: sum(_count(column, word) for column in columns) for word in _NULLS}
+    word = max(counts, key=lambda each: counts[each])
     has_empty = any(_count(column, "") for column in columns)
-    if not found[word] or not (
+    if not counts[word] or not (
         word in _SURE_NULLS or not has_empty or any(_explains(word, each) for each in columns)
     ):
         return {}

@@ -128,8 +128,8 @@ def _nested(name: str, cells: Sequence[Any]) -> ColumnProfile:
     for cell in cells:
         form.see(cell)
     nulls = cells.count(None)
-    found = form.profile(name)
-    return ColumnProfile(name, found.type, len(cells), nulls, parts=found.parts)
+    profile = form.profile(name)
+    return ColumnProfile(name, profile.type, len(cells), nulls, parts=profile.parts)
 
 
 @dataclass

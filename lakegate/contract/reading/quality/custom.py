@@ -47,7 +47,7 @@ def read_custom(field: Field, properties: list[Property], own: str = "") -> Meas
     keys, read = CHECKS[name]
     arguments = [key for key in keys if not (key == "column" and own)]
     stated.limit_keys(("check", "unit", *arguments, *Operator))
-    known = {inner.column.name: inner.column for found in properties for inner in found.walk()}
+    known = {inner.column.name: inner.column for entry in properties for inner in entry.walk()}
     return read(_Stated(stated, known, own))
 
 
@@ -63,25 +63,25 @@ class _Stated:
         """Return the column that is named under a key, or the rule's own one; "" if refused."""
         own = key == "column" and self.own
         name = own or self.field.required_text(key)
-        found = self.field.known(name, self.known, "a column of this object", key) if name else None
-        if found and len(found.steps) > 1:
+        named = self.field.known(name, self.known, "a column of this object", key) if name else None
+        if named and len(named.steps) > 1:
             reason = "lies within another column: only whole columns go here"
             self.field.refuse(f"{name!r} {reason}", key)
-        elif found and not _is_one_of(found, kinds):
-            reason = f"is {found.type}, and must be {' or '.join(kinds)}"
+        elif named and not _is_one_of(named, kinds):
+            reason = f"is {named.type}, and must be {' or '.join(kinds)}"
             self.field.refuse(f"{name!r} {reason}", key)
         else:
-            return name if found else ""
+            return name if named else ""
         return ""
 
     def columns(self, key: str, kinds: tuple[str, ...] = ()) -> tuple[str, ...]:
         """Return the columns that are listed under a key."""
-        whole = {name: found for name, found in self.known.items() if len(found.steps) == 1}
+        whole = {name: column for name, column in self.known.items() if len(column.steps) == 1}
         place = self.field.at(key)
         for item in place.items():
-            found = whole.get(item.node.text)
-            if found and not _is_one_of(found, kinds):
-                item.refuse(f"{found.name!r} is {found.type}, and must be a number")
+            column = whole.get(item.node.text)
+            if column and not _is_one_of(column, kinds):
+                item.refuse(f"{column.name!r} is {column.type}, and must be a number")
         return listed(place, {name: name for name in whole}, "a column of this object")
 
 

@@ -25,25 +25,25 @@ _VECTOR = (
 _UNSIGNED = {"u8": 8, "u16": 16, "u32": 32, "u64": 64}
 
 
-def declared_rule(found: Property, format_: str) -> Rule:
+def declared_rule(entry: Property, format_: str) -> Rule:
     """Return the rule of a property's declaration: `logicalTypeOptions`, `enum`, `VARCHAR(n)`.
 
     `format_` is the file's: if the format has types of its own, date patterns do not matter.
     """
-    column, options = found.column, found.field.at("logicalTypeOptions")
+    column, options = entry.column, entry.field.at("logicalTypeOptions")
     rule = Rule()
-    if found.field.has("logicalTypeOptions") or column.logical_type == "vector":
+    if entry.field.has("logicalTypeOptions") or column.logical_type == "vector":
         rule = _options_rule(options, column)
         _refuse_unread(options, column, format_)
     if column.kind == "time":
         rule = replace(rule, pattern=TIME_PATTERN)
     if column.kind in NUMERIC:  # a date may be kept as a number elsewhere
-        rule = _within_range(rule, whole_range(found.field.at("physicalType").node.text))
-    if found.length is not None:
-        longest = min(found.length, found.length if rule.max_length is None else rule.max_length)
+        rule = _within_range(rule, whole_range(entry.field.at("physicalType").node.text))
+    if entry.length is not None:
+        longest = min(entry.length, entry.length if rule.max_length is None else rule.max_length)
         rule = replace(rule, max_length=longest)
     refuse_contradiction(options, rule, column)
-    return replace(rule, valid_values=_enum(found.field.at("enum"), column))
+    return replace(rule, valid_values=_enum(entry.field.at("enum"), column))
 
 
 def _options_rule(options: Field, column: Column) -> Rule:

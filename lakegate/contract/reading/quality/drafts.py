@@ -62,7 +62,7 @@ def with_window(draft: Draft, properties: list[Property]) -> Draft:
     window = draft.check.scope
     if not isinstance(window, Window):
         return draft
-    known = {found.name: found.column for found in properties if found.column.kind in MOMENTS}
+    known = {entry.name: entry.column for entry in properties if entry.column.kind in MOMENTS}
     what = "a column of dates or timestamps"
     column = draft.place.known(window.column, known, what, "customProperties")
     scope = Window(window.days, column.name) if column else window

@@ -90,15 +90,15 @@ def read_relationships(schema: Field, table: str, properties: list[Property]) ->
 
     `table` is the name of its table.
     """
-    every = [inner for found in properties for inner in found.walk()]
+    every = [inner for entry in properties for inner in entry.walk()]
     own = _Own(schema, table, every)
-    for found in every:
-        for field in found.field.at("relationships").items():
-            if any(step in (ITEM, KEY, VALUE) for step in found.column.steps):
+    for entry in every:
+        for field in entry.field.at("relationships").items():
+            if any(step in (ITEM, KEY, VALUE) for step in entry.column.steps):
                 field.refuse("what lies in an array or a map cannot be looked up in a table")
             reason = "is the property itself here: leave it out, or move this to the schema object"
             field.limit_keys(_KNOWN, refused={"from": reason})
-            yield from _relationship(field, own, [(table, found.column.name)])
+            yield from _relationship(field, own, [(table, entry.column.name)])
     for field in schema.at("relationships").items():
         field.limit_keys((*_KNOWN, "from"))
         sources = _targets(field, "from", own)
@@ -152,6 +152,6 @@ def _targets(field: Field, key: str, own: _Own) -> list[Target]:
     items = list(place.items()) if isinstance(place.node.value, tuple) else [place]
     if not items:
         place.refuse("must name at least one column")
-    found = [own.target(item) for item in items]
-    named = [target for target in found if target is not None]
-    return named if len(named) == len(found) else []
+    targets = [own.target(item) for item in items]
+    named = [target for target in targets if target is not None]
+    return named if len(named) == len(targets) else []

@@ -60,58 +60,58 @@ def read_checks(
     `table` is the table's name: `<namespace>.<table>`. A key may be there several times with
     different values of `latest_by`, if that is given.
     """
-    every = [inner for found in properties for inner in found.walk()]
+    every = [inner for entry in properties for inner in entry.walk()]
     drafts: list[Draft] = []
-    for found in every:
-        drafts += [*_declared(found, format_), *_stated(found.field, table, every, found)]
+    for entry in every:
+        drafts += [*_declared(entry, format_), *_stated(entry.field, table, every, entry)]
     drafts += _primary_key_drafts(properties, latest_by)
     drafts += _stated(schema, table, properties)
     drafts += read_relationships(schema, table, properties)
-    _refuse_maps(drafts, {found.column.name: found.column.type for found in every})
+    _refuse_maps(drafts, {entry.column.name: entry.column.type for entry in every})
     return with_ids([with_window(draft, properties) for draft in drafts])
 
 
-def _declared(found: Property, format_: str) -> Iterator[Draft]:
+def _declared(entry: Property, format_: str) -> Iterator[Draft]:
     """Yield the checks that a property's declaration implies."""
-    rule = declared_rule(found, format_)
-    if found.options.quarantine and not (found.column.required or rule != Rule()):
+    rule = declared_rule(entry, format_)
+    if entry.options.quarantine and not (entry.column.required or rule != Rule()):
         reason = "onBadRow has no effect here: no declaration of this column is about single rows"
-        found.field.refuse(f"{reason}; rules under quality have their own", "customProperties")
-    elif found.options.quarantine and found.options.severity is not Severity.ERROR:
-        found.field.refuse(_FOR_ERRORS, "customProperties")
-    if found.column.required:
-        yield _implied(found, Metric.NULL, Rule())
-    if found.field.flag("unique"):
-        _refuse_items(found)
-        yield _implied(found, Metric.DUPLICATE, Rule())
+        entry.field.refuse(f"{reason}; rules under quality have their own", "customProperties")
+    elif entry.options.quarantine and entry.options.severity is not Severity.ERROR:
+        entry.field.refuse(_FOR_ERRORS, "customProperties")
+    if entry.column.required:
+        yield _implied(entry, Metric.NULL, Rule())
+    if entry.field.flag("unique"):
+        _refuse_items(entry)
+        yield _implied(entry, Metric.DUPLICATE, Rule())
     if rule != Rule():
-        yield _implied(found, Metric.INVALID, rule)
+        yield _implied(entry, Metric.INVALID, rule)
 
 
-def _implied(found: Property, metric: Metric, rule: Rule) -> Draft:
+def _implied(entry: Property, metric: Metric, rule: Rule) -> Draft:
     """Return a check that a property's declaration implies, with the property's options."""
-    options = found.options
+    options = entry.options
     check = Check(
         "",
         metric,
-        (found.column.name,),
+        (entry.column.name,),
         rule,
         NONE,
         severity=options.severity,
         where=options.where,
         quarantine=options.quarantine and metric in OF_ROWS,
     )
-    return Draft(found.field, replace(check, description=check.measure))
+    return Draft(entry.field, replace(check, description=check.measure))
 
 
 def _primary_key_drafts(properties: list[Property], latest_by: str) -> list[Draft]:
     """Return the check that no key is there twice, with the options that all its columns have."""
-    keys = [found for found in properties if found.field.flag("primaryKey")]
+    keys = [entry for entry in properties if entry.field.flag("primaryKey")]
     if not keys or (len(keys) == 1 and keys[0].field.flag("unique")):
         return []
-    names = dict.fromkeys((*(found.column.name for found in keys), *filter(None, (latest_by,))))
+    names = dict.fromkeys((*(entry.column.name for entry in keys), *filter(None, (latest_by,))))
     check = Check("", Metric.DUPLICATE, tuple(names), Rule(), NONE)
-    options = {(found.options.severity, found.options.where) for found in keys}
+    options = {(entry.options.severity, entry.options.where) for entry in keys}
     if len(options) == 1:
         ((severity, where),) = options
         check = replace(check, severity=severity, where=where)
@@ -119,50 +119,50 @@ def _primary_key_drafts(properties: list[Property], latest_by: str) -> list[Draf
 
 
 def _stated(
-    place: Field, table: str, known: list[Property], found: Property | None = None
+    place: Field, table: str, known: list[Property], entry: Property | None = None
 ) -> Iterator[Draft]:
     """Yield the checks of the rules under `quality`, of the whole object or of one property."""
     for field in place.at("quality").items():
-        if measured := _measured(field, table, known, found):
+        if measured := _measured(field, table, known, entry):
             yield _draft(field, measured)
 
 
 def _measured(
-    field: Field, table: str, known: list[Property], found: Property | None
+    field: Field, table: str, known: list[Property], entry: Property | None
 ) -> Measured | None:
     """Return what a rule measures; None for text, another tool's rule and a refused one."""
-    columns = (found.column.name,) if found else ()
+    columns = (entry.column.name,) if entry else ()
     match field.choice("type", _KINDS, default="library"):
         case "custom":
             field.limit_keys(_OF_CUSTOM, _IGNORED)
             return read_custom(field, known, "".join(columns))
         case "sql":
             field.limit_keys(_OF_SQL, _IGNORED)
-            query = read_query(field, table, found.column.steps if found else ())
+            query = read_query(field, table, entry.column.steps if entry else ())
             return Measured(Metric.QUERY, columns, query, Unit.ANSWER)
         case "text":
             field.limit_keys(("type",), ("id", "name", "severity", *_IGNORED))
             return None
         case _:
-            return _library_metric(field, known, found)
+            return _library_metric(field, known, entry)
 
 
-def _library_metric(field: Field, known: list[Property], found: Property | None) -> Measured | None:
+def _library_metric(field: Field, known: list[Property], entry: Property | None) -> Measured | None:
     field.limit_keys(_KNOWN, _IGNORED, _REFUSED)
-    metrics, place = (_ON_COLUMNS, "a column") if found else (_ON_OBJECT, "the whole object")
+    metrics, place = (_ON_COLUMNS, "a column") if entry else (_ON_OBJECT, "the whole object")
     name = field.choice("metric", LIBRARY)
     if name not in metrics:
         if name:
             reason = f"{name} is not a metric of {place}: there {', '.join(metrics)} are"
             field.refuse(reason, "metric")
         return None
-    if found:
-        return _on_column(field, Metric(name), found)
+    if entry:
+        return _on_column(field, Metric(name), entry)
     return _on_object(field.at("arguments"), Metric(name), known)
 
 
-def _on_column(field: Field, metric: Metric, found: Property) -> Measured | None:
-    arguments, column, rule = field.at("arguments"), found.column, Rule()
+def _on_column(field: Field, metric: Metric, entry: Property) -> Measured | None:
+    arguments, column, rule = field.at("arguments"), entry.column, Rule()
     match metric:
         case Metric.INVALID:
             if not arguments.node.value:
@@ -178,7 +178,7 @@ def _on_column(field: Field, metric: Metric, found: Property) -> Measured | None
         case _:
             _limit(arguments)
     if metric is Metric.DUPLICATE:
-        _refuse_items(found)
+        _refuse_items(entry)
     return Measured(metric, (column.name,), rule)
 
 
@@ -188,7 +188,7 @@ def _on_object(arguments: Field, metric: Metric, known: list[Property]) -> Measu
         return Measured(metric)
     _limit(arguments, "properties")
     names = arguments.at("properties")
-    columns = {found.name: found.column.name for found in known}
+    columns = {entry.name: entry.column.name for entry in known}
     together = listed(names, columns, "a property of this object")
     if not names.given or names.node.value == ():
         names.refuse("must list the properties that are unique together")
@@ -200,9 +200,9 @@ def _limit(arguments: Field, *known: str) -> None:
         arguments.limit_keys(known)
 
 
-def _refuse_items(found: Property) -> None:
-    if any(step.startswith(("[", "{")) for step in found.column.steps):
-        found.field.refuse("what lies in an array or a map cannot be unique among rows", "unique")
+def _refuse_items(entry: Property) -> None:
+    if any(step.startswith(("[", "{")) for step in entry.column.steps):
+        entry.field.refuse("what lies in an array or a map cannot be unique among rows", "unique")
 
 
 def _refuse_maps(drafts: list[Draft], types: Mapping[str, str]) -> None:
