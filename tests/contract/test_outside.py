@@ -139,7 +139,7 @@ def test_a_deployment_is_seen_as_it_is(seen: Seen) -> None:
     """Stack, function, ringing alarms, metrics and secrets are read, and nothing of others."""
     outside = seen.outside
     stack = outside.stack("lakegate-dev")
-    assert (stack.status, stack.parameters) == ("CREATE_COMPLETE", {"Stage": "dev"})
+    assert (stack.status, stack.parameters["Stage"]) == ("CREATE_COMPLETE", "dev")
     assert stack.ids_of_type(QUEUE)["UploadQueue"].endswith("/uploads")
     assert outside.stack("nothing").status == ""
     function = outside.function(FUNCTION)

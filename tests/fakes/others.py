@@ -64,7 +64,8 @@ class Others:
     that they made, and `brought_back` those that had been deleted and that a backup had. `undid` is
     true after they restored something; `withdrawn` counts the ingestions that main no longer named
     then, and `lost` are the commits that it lost. `idle` is true as long as they left main
-    unchanged. `on_branches` are the rows that their own branches add to main, by their hashes.
+    unchanged. `on_branches` are the rows that their own branches add to main, by their hashes, and
+    `drops` the tables that they dropped from main, by commit.
     """
 
     def __init__(self, catalog: FakeCatalog) -> None:
@@ -79,6 +80,7 @@ class Others:
         self.undid = False
         self.idle = True
         self.on_branches: dict[str, tuple[Row, ...]] = {}
+        self.drops: dict[str, str] = {}
 
     def append(self, table: str) -> None:
         """Write a row of their own; the first one creates the table."""
@@ -111,6 +113,7 @@ class Others:
         if current := self._catalog.table("main", table):
             self.took.update(rows_in_table(table, current))
             self._commit(table, None)
+            self.drops[self._catalog.head("main")] = table
 
     def recreate(self, table: str) -> None:
         """Drop the table with all its rows and create another one of the same name."""
