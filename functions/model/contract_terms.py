@@ -17,7 +17,8 @@ class ContractTerms:
     """The terms of a contract, as they were when an ingestion's branch was created.
 
     `table` is where its rows go; for a batch it is BATCH, which is no table: its files have
-    contracts of their own. `contract_key` and `contract_version` name the contract's text.
+    contracts of their own. `contract_key` and `contract_version` name the contract's text, whose
+    digest is `contract_sha256`, "" where it is unknown.
     `requirements_digest` is the digest of what it requires of the rows. Alerts go to `channel` and
     name the `owner`. `on_duplicate`, `on_new_version` and `isolation` are the contract's settings
     of those names; `write_mode` and `latest_by` say how a file's rows enter the table.
@@ -28,6 +29,7 @@ class ContractTerms:
     table: str = ""
     contract_key: str = ""
     contract_version: str = ""
+    contract_sha256: str = ""
     requirements_digest: str = ""
     channel: str = ""
     owner: str = ""
@@ -48,6 +50,7 @@ class ContractTerms:
             table=contract.table,
             contract_key=key,
             contract_version=version,
+            contract_sha256=contract.sha256,
             requirements_digest=contract.requirements_digest,
             channel=contract.channel,
             owner=contract.owner,

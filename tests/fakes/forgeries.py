@@ -107,7 +107,8 @@ def _group(deployment: Deployment, own: Ingestion) -> None:
     key = report_key(TABLE, own.id, attempt)
     places = (deployment.lake.bucket, "", "", key, "", "")
     spec = JobSpec(own.id, attempt, own.landed, TABLE, branch, base, *places)
-    report = replace(passed_report(spec, at), group=(own.id, *others))
+    by = own.terms.contract_sha256
+    report = replace(passed_report(spec, at), group=(own.id, *others), contract_sha256=by)
     deployment.lake.put_report(key, report.to_json())
     deployment.hung.add(key)
     deployment.tell_verdict(Judged("forged", (key,)))

@@ -194,14 +194,14 @@ def judge_alone(
             return finished
         catalog.reset(spec.branch, spec.base_hash)
     if not spec.parts:
-        return judge_found(spec, script, _found(spec, catalog, lake), catalog, keys)
+        return judge_found(spec, script, _found(spec, catalog, lake), catalog, lake, keys)
     parts: list[AuditReport] = []
     at = spec.base_hash
     for nth, part in enumerate(spec.parts, 1):
         own = spec.part_spec(part, at)
         found = _found(own, catalog, lake)
         at = found.audited_hash
-        report = judge_found(own, passed if parts else script, found, catalog, keys)
+        report = judge_found(own, passed if parts else script, found, catalog, lake, keys)
         if report is None:
             return None
         parts.append(replace(report, records=_records(report, nth)))
@@ -209,9 +209,16 @@ def judge_alone(
 
 
 def judge_found(
-    spec: JobSpec, script: Script, found: AuditReport, catalog: FakeCatalog, keys: Keys
+    spec: JobSpec,
+    script: Script,
+    found: AuditReport,
+    catalog: FakeCatalog,
+    lake: FakeLake,
+    keys: Keys,
 ) -> AuditReport | None:
     """Return the report of what was found, as scripted; None if the run leaves none."""
+    agreed = lake.contract_at(spec.contract_key, spec.contract_version).contract
+    found = replace(found, contract_sha256=agreed.sha256)
     report = script(found)
     if report and _meets_others(spec, catalog, keys):
         reason = Reason("CHECKS_FAILED", f"1 of 2 checks failed: {REPEATED.id}")

@@ -158,7 +158,8 @@ class Judges:
     def _is_refused(self, spec: JobSpec, keys: Keys) -> bool:
         """Return whether its own rows are refused, or one has a key among `keys` that main has."""
         at = replace(spec, base_hash=self.catalog.head("main"))
-        found = judge_found(at, self._script(at), passed_report(at, "not yet"), self.catalog, keys)
+        plain = passed_report(at, "not yet")
+        found = judge_found(at, self._script(at), plain, self.catalog, self.lake, keys)
         return found is not None and found.verdict is not Verdict.PASSED
 
     def _merge(self, specs: Sequence[JobSpec], mode: WriteMode) -> Sequence[AuditReport]:
@@ -208,7 +209,7 @@ class Judges:
         return self._judged(spec, passed_report(spec, audited))
 
     def _judged(self, spec: JobSpec, report: AuditReport) -> AuditReport | None:
-        return judge_found(spec, self._script(spec), report, self.catalog, self.keys)
+        return judge_found(spec, self._script(spec), report, self.catalog, self.lake, self.keys)
 
     def _script(self, spec: JobSpec) -> Script:
         return self.scripts[spec.ingestion]

@@ -228,15 +228,23 @@ def _without_report(run: JobRun) -> tuple[str, str]:
 def belongs(report: AuditReport, ingestion: Ingestion) -> bool:
     """Return whether a report, and those of its parts, are about the ingestion's attempt.
 
-    They are about exactly what landed: whoever may queue files for shared runs could name another
-    object there.
+    They are about exactly what landed, and judged it by its contract: whoever may queue files for
+    shared runs could name another object there, or an older version of the contract.
     """
     known = ingestion.id, ingestion.attempt, ingestion.branch
     named = {(r.ingestion, r.attempt, r.branch) for r in (report, *report.parts)}
     landed, read = ingestion.landed, report.source
     if (read.bucket, read.key, read.version) != (landed.bucket, landed.key, landed.version):
         return False
+    if not _is_by_contract(report, ingestion.terms.contract_sha256):
+        return False
     return named == {known} and _files(report) == _own_files(ingestion)
+
+
+def _is_by_contract(report: AuditReport, sha256: str) -> bool:
+    """Return whether a contract's text judged it; a run that errs may not have read one."""
+    unread = report.verdict is Verdict.ERRORED and not report.contract_sha256
+    return not sha256 or unread or report.contract_sha256 == sha256
 
 
 def _files(report: AuditReport) -> list[tuple[str, str, str]]:

@@ -47,7 +47,10 @@ def report(deployment: Scenario, found: Ingestion, **forged: Any) -> AuditReport
     branch = branch_name(TABLE, found.landed.key, found.id, 1)
     base = deployment.catalog.create_branch(branch)
     spec = replace(JobSpec.from_argument(taken.body), branch=branch, base_hash=base)
-    return replace(passed_report(spec, spec.base_hash), **forged)
+    plain = replace(
+        passed_report(spec, spec.base_hash), contract_sha256=found.terms.contract_sha256
+    )
+    return replace(plain, **forged)
 
 
 def tell(deployment: Scenario, told: AuditReport, key: str = "") -> None:
@@ -116,6 +119,13 @@ def test_a_report_on_another_object_is_none(deployment: Scenario, other: str) ->
     found = waiting(deployment)
     forged: Any = {other: "another"}
     tell(deployment, report(deployment, found, source=replace(found.landed, **forged)))
+    assert deployment.end(found.landed) == "errored FOREIGN_REPORT"
+
+
+def test_a_report_by_another_contract_is_none(deployment: Scenario) -> None:
+    """A forged message of the work queue names an older version of the contract."""
+    found = waiting(deployment)
+    tell(deployment, report(deployment, found, contract_sha256="e" * 64))
     assert deployment.end(found.landed) == "errored FOREIGN_REPORT"
 
 
