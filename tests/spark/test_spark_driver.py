@@ -212,14 +212,13 @@ for n in range(100):
     spark.range(n)
 gc.collect()  # else the number depends on when Python frees its references
 bindings = spark.sparkContext._gateway.java_gateway_server.getGateway().getBindings()
-before = None
-while before != (objects := bindings.size()):  # a thread of its own tells the JVM of each
-    before = objects
-    time.sleep(0.5)
-print([objects, spark._jsc.sc().listenerBus().listeners().size()])"""
+patience = time.monotonic() + 60
+while bindings.size() > 100 and time.monotonic() < patience:
+    time.sleep(0.1)  # a thread of its own tells the JVM of each
+print([bindings.size(), spark._jsc.sc().listenerBus().listeners().size()])"""
     first, second, third = (bench.run(script).found for _ in range(3))
     assert second[1] == third[1] == first[1]
-    assert abs(third[0] - first[0]) < 100
+    assert max(first[0], second[0], third[0]) <= 100
 
 
 @pytest.mark.parametrize(
