@@ -1,6 +1,6 @@
 """Reports of shared runs are believed only as far as they agree with the ledger and each other."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -106,6 +106,16 @@ def test_a_dropped_branch_that_main_took_is_not_doubled(deployment: Scenario, al
     assert [main.count(f"{each.landed.uri}@{each.landed.version}") for each in before] == [1, 1]
 
 
+def forge_a_row(deployment: Scenario, landed: Sequence[LandedObject]) -> str:
+    """Write on a group's branch, have its reports say that this was audited; return the branch."""
+    (branch,) = deployment.catalog.branches("ingest/")
+    deployment.others.write_on_branch(branch, TABLE)
+    written = deployment.catalog.head(branch)
+    for each in landed:
+        edit(deployment, each, lambda report: replace(report, audited_hash=written))
+    return branch
+
+
 @pytest.mark.parametrize("dies_after", [0, 1, 2])
 def test_a_group_with_other_rows_keeps_its_branch_as_evidence(
     deployment: Scenario, dies_after: int
@@ -115,11 +125,8 @@ def test_a_group_with_other_rows_keeps_its_branch_as_evidence(
     So it is where the process dies after some of them are saved.
     """
     landed = judged(deployment, 3)
-    (branch,) = deployment.catalog.branches("ingest/")
-    deployment.others.write_on_branch(branch, TABLE)
+    branch = forge_a_row(deployment, landed)
     written = deployment.catalog.head(branch)
-    for each in landed:
-        edit(deployment, each, lambda report: replace(report, audited_hash=written))
     if dies_after:
         deployment.journal.strike_later("ledger.save", Fault(die, "after"), dies_after - 1)
     deployment.settle()
@@ -135,11 +142,7 @@ def test_a_group_with_other_rows_keeps_its_branch_as_evidence(
 def test_a_group_whose_evidence_expired_runs_again(deployment: Scenario) -> None:
     """Without the branch nothing shows its other rows, so no member ends by naming it."""
     landed = judged(deployment, 3)
-    (branch,) = deployment.catalog.branches("ingest/")
-    deployment.others.write_on_branch(branch, TABLE)
-    written = deployment.catalog.head(branch)
-    for each in landed:
-        edit(deployment, each, lambda report: replace(report, audited_hash=written))
+    branch = forge_a_row(deployment, landed)
     deployment.catalog.delete_branch(branch)
     deployment.settle()
     assert {deployment.end(each) for each in landed} == {"published"}
