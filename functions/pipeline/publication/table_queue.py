@@ -36,11 +36,12 @@ _MOST = 100  # that the ledger reads at once
 def must_wait(adapters: Adapters, ingestion: Ingestion) -> bool:
     """Return whether another ingestion has to be published first."""
     since = _patience(adapters)
-    until = max(each.landed.landed_at for each in members_of(adapters, ingestion))
+    members = members_of(adapters, ingestion)
+    until = max(each.landed.landed_at for each in members)
     listed = [i for table in ingestion.tables for i in adapters.ledger.waiting(table, until)]
     if _waits_for_its_turn(adapters, ingestion, listed):
         return True
-    if comes_after(adapters, ingestion, listed, since):
+    if comes_after(adapters, members, listed, since):
         return True
     waiting = _as_saved(adapters, listed, queueing.is_queued)
     whole = ingestion.terms.checks_whole_table

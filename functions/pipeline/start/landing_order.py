@@ -40,8 +40,9 @@ def must_be_held(adapters: Adapters, ingestion: Ingestion) -> bool:
     # Mostly one of the first is in flight, and then the others need not be read: there may be many.
     table, until = ingestion.table, ingestion.landed.landed_at
     first = adapters.ledger.first_waiting(table, _FEW)
-    is_held = comes_after(adapters, ingestion, first) or comes_after(
-        adapters, ingestion, adapters.ledger.waiting(table, until)
+    members = members_of(adapters, ingestion)
+    is_held = comes_after(adapters, members, first) or comes_after(
+        adapters, members, adapters.ledger.waiting(table, until)
     )
     if is_held:
         logger.info("held: an earlier file of its table is in flight")
@@ -49,15 +50,18 @@ def must_be_held(adapters: Adapters, ingestion: Ingestion) -> bool:
 
 
 def comes_after(
-    adapters: Adapters, ingestion: Ingestion, listed: Iterable[Ingestion], since: str = ""
+    adapters: Adapters, members: Sequence[Ingestion], listed: Iterable[Ingestion], since: str = ""
 ) -> bool:
-    """Return whether one of those listed comes before it and is in flight.
+    """Return whether one of those listed comes before the first, or its group, and is in flight.
+
+    `members` are what `members_of` returns.
 
     One that was started is not waited for if it has not changed since then.
     """
+    ingestion = members[0]
     if not ingestion.takes_turns:
         return False
-    start = min(map(place, members_of(adapters, ingestion)))
+    start = min(map(place, members))
     first = (each for each in listed if place(each) < start)
     return any(_is_waited_for(each, [ingestion], since) for each in _in_flight(adapters, first))
 
