@@ -73,12 +73,12 @@ def _stated(control: Control, text: str) -> Mapping[str, Decimal]:
         others = len(set(given).difference(wanted))
         raise _bad_control(f"it must state exactly {', '.join(wanted)}, but states {others} others")
     try:
-        return {name: _number(str(given[name])) for name in wanted}
+        return {name: _stated_number(str(given[name])) for name in wanted}
     except InvalidOperation:
         raise _bad_control("a stated value is not a number") from None
 
 
-def _number(text: str) -> Decimal:
+def _stated_number(text: str) -> Decimal:
     number = Decimal(text)
     power = number.as_tuple().exponent
     if len(text) > _LONGEST or (isinstance(power, int) and abs(power) > _HIGHEST_POWER):

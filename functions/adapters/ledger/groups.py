@@ -93,7 +93,7 @@ class Groups:
     def __init__(self, table: Any) -> None:
         """Use boto3's DynamoDB Table resource of the ledger."""
         self._table = table
-        self._found: dict[str, str] = {}
+        self._lately: dict[str, str] = {}
         self._kept = lru_cache(_REMEMBERED)(self._put)
 
     def keep(self, wholes: Iterable[Mapping[str, Any]]) -> None:
@@ -141,9 +141,9 @@ class Groups:
 
     def _texts(self, ids: set[str], name: str) -> dict[str, str]:
         """Return the texts of items by their ids; those that were read lately are remembered."""
-        texts = {id_: self._found[id_] for id_ in ids & self._found.keys()}
+        texts = {id_: self._lately[id_] for id_ in ids & self._lately.keys()}
         texts |= self._read(ids - texts.keys(), name)
-        self._found = dict([*(self._found | texts).items()][-_REMEMBERED:])
+        self._lately = dict([*(self._lately | texts).items()][-_REMEMBERED:])
         return texts
 
     def _read(self, ids: set[str], name: str) -> dict[str, str]:
