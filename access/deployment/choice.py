@@ -7,15 +7,17 @@ also for its help, so they are imported only where needed.
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from access.deployment.aws_session import aws_session
 from access.deployment.checkout import home
 from access.deployment.deployment import Deployment
 from functions.settings import Settings
 from infra.local import stack_file
 from infra.local.stack_file import Stack
 from lakegate.errors import LakegateError
+
+if TYPE_CHECKING:
+    import boto3
 
 # Variables that would direct a client of the local stack elsewhere.
 _ELSEWHERE = ("aws_", "lakegate_", "http_proxy", "https_proxy", "all_proxy")
@@ -95,6 +97,19 @@ def _enter_stage(env: Mapping[str, str]) -> None:
     os.environ.update(env)
     for name in {f"LAKEGATE_{each.name.upper()}" for each in fields(Settings)} - env.keys():
         os.environ.pop(name, None)
+
+
+def aws_session() -> "boto3.Session":
+    """Return boto3's session by the user's settings. Raises LakegateError BAD_AWS_SETTINGS."""
+    import boto3
+    from botocore.exceptions import BotoCoreError
+
+    try:
+        return boto3.Session()
+    except BotoCoreError as error:
+        message = f"AWS's settings of this machine cannot be used: {error}"
+        remedy = "Correct the variable AWS_PROFILE, or the files in ~/.aws."
+        raise LakegateError("BAD_AWS_SETTINGS", f"{message}\n{remedy}") from error
 
 
 def _region() -> str:

@@ -11,9 +11,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from access.deployment.aws_session import aws_session
 from access.deployment.checkout import ROOT, checkout
-from access.deployment.choice import find
+from access.deployment.choice import aws_session, find
 from cli.console import terminal
 from cli.console.options import StageOption
 from cli.console.terminal import progress_printer
