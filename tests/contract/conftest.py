@@ -140,6 +140,13 @@ def s3() -> Iterator[Any]:
         yield boto3.client("s3", **ACCOUNT)
 
 
+@pytest.fixture(scope="module")
+def sqs() -> Iterator[Any]:
+    """Yield SQS in this process."""
+    with mock_aws():
+        yield boto3.client("sqs", **ACCOUNT)
+
+
 @pytest.fixture(params=["in memory", "S3"])
 def buckets(request: pytest.FixtureRequest, s3: Any) -> Buckets:
     """Return two empty buckets that keep versions."""

@@ -1,20 +1,17 @@
 """Dead-letter, alert and action queues behave alike in memory and on SQS."""
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from functions.adapters.sqs import ActionQueue, AlertQueue, DeadLetter, DeadLetters, QueuedAlert
 from functions.model.messages.alert import Alert, Kind
 from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb
 from lakegate.errors import Permanent
-from tests.contract.aws import ACCOUNT
 from tests.fakes.alerts import FakeAlerts
 from tests.fakes.queues import FakeDeadLetters
 from tests.fakes.slack import FakeActions
@@ -31,13 +28,6 @@ class Queue:
     def bodies(self) -> list[str]:
         """Return the bodies of one reading."""
         return sorted(letter.body for letter in self.dead_letters.read())
-
-
-@pytest.fixture(scope="module")
-def sqs() -> Iterator[Any]:
-    """Yield SQS in this process."""
-    with mock_aws():
-        yield boto3.client("sqs", **ACCOUNT)
 
 
 @pytest.fixture(params=["in memory", "SQS"])

@@ -2,17 +2,14 @@
 
 import json
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from lakegate.job.shared_run import MOST_FILES, Judged
 from spark_jobs.shared.work_queue import Queues, SqsQueues, Waiting
-from tests.contract.aws import ACCOUNT
 from tests.fakes.work_queue import FakeQueues, FakeSeconds
 
 
@@ -28,13 +25,6 @@ class Pair:
         """Let messages come again at once, and take what is there."""
         self.queues.hide(messages, 0)
         return self.queues.take(0)
-
-
-@pytest.fixture(scope="module")
-def sqs() -> Iterator[Any]:
-    """Yield SQS in this process."""
-    with mock_aws():
-        yield boto3.client("sqs", **ACCOUNT)
 
 
 @pytest.fixture(params=["in memory", "SQS"])
