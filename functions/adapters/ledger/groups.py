@@ -19,6 +19,7 @@ from typing import Any
 
 from functions.adapters.dynamodb import together, translated
 from functions.adapters.ledger.notes import UNAVAILABLE
+from functions.model.contract_terms import ContractTerms
 from lakegate import times
 from lakegate.audit.report import CheckResult
 from lakegate.errors import Transient
@@ -30,9 +31,7 @@ COMMON, GROUP = "common", "group_item"  # the attributes that name the two items
 # Whatever is not alike after all costs one more item.
 _ALIKE = (
     *("bucket", "is_shared", "check_counts", "branch", "base_hash", "audited_hash", "merge_hash"),
-    *("table", "contract_key", "contract_version", "requirements_digest", "channel", "owner"),
-    *("on_duplicate", "on_new_version", "isolation", "write_mode", "latest_by"),
-    *("checks_whole_table", "reads_others"),
+    *(each.name for each in fields(ContractTerms)),
 )
 _MILLISECOND = timedelta(milliseconds=1)
 _USUAL = {f.name: f.default for f in fields(CheckResult) if f.default is not MISSING}
