@@ -14,7 +14,7 @@ class Limits:
 
     `largest_object` is a landed file as it lies on S3. `largest_unpacked` is the same without gzip,
     or the unpacked size of a Parquet file's pages. `longest_line` is a line of a text file, or a
-    cell with line ends in it; `largest_array` is a JSON file that is one array. `largest_contract`
+    row over several lines; `largest_array` is a JSON file that is one array. `largest_contract`
     and `largest_report` are the sizes of those texts; `most_contract_values` counts the keys and
     values in a contract, with its aliases resolved. `most_batch_files` counts the files of one
     manifest.

@@ -19,7 +19,6 @@ from access.mending.records import (
 )
 from lakegate.audit.broken_rows import BrokenRows
 from lakegate.contract.model import Contract
-from lakegate.limits import Limits
 from spark_jobs.files.text.csv_rows import apart, csv_reader, quoted_cell
 
 
@@ -30,7 +29,6 @@ class CsvRows:
     contract: Contract
     text: Text
     unit: str
-    limits: Limits
 
     def records(self, lines: Iterable[str]) -> Iterator[Record]:
         """Yield all of a file's text: lines that are rows each, or rows with line ends in them."""
@@ -101,7 +99,7 @@ class CsvRows:
                 yield line
 
         options = self.contract.options
-        reader = csv_reader(apart(remembered(), options), options, self.limits.longest_line)
+        reader = csv_reader(apart(remembered(), options), options)
         try:
             for cells in reader:
                 yield "".join(taken), cells
@@ -126,9 +124,7 @@ class CsvRows:
         return marks(self.unit, [*names, *(column.name for column in self.contract.columns)])
 
     def _cells(self, text: str) -> list[str]:
-        # The limit is all readers', so it must be that of the rows, which are read meanwhile.
-        reader = csv_reader([text], self.contract.options, self.limits.longest_line)
-        return next(iter(reader), [])
+        return next(csv_reader([text], self.contract.options), [])
 
     def _quoted(self, text: str) -> str:
         quote, escape = self.contract.options["quote"], self.contract.options["escape"]

@@ -104,7 +104,7 @@ def _parsed_control(control: Control, text: str) -> Mapping[str, object]:
 def _csv_lines(text: str) -> list[list[str]]:
     """Return the lines that are not empty, whatever ends them."""
     try:
-        return [line for line in csv.reader(io.StringIO(text, newline=None)) if line]
+        return [line for line in csv.reader(io.StringIO(text, newline=None), strict=True) if line]
     except csv.Error as error:
         raise _bad_control(f"it is not CSV: {error}") from error
 

@@ -134,6 +134,6 @@ def test_numbers_lead_to_the_rows_as_they_are_written(
     unit, reasons = found(job, file, by)
     text = Text.of(file, "UTF-8")
     with text.read(file) as lines:
-        records = list(CsvRows(by, text, unit, DEFAULTS).records(lines))
+        records = list(CsvRows(by, text, unit).records(lines))
     assert [each.text for each in records if each.number in reasons] == ["x,Ulm,1", "y,Ulm,2"]
     assert unit == ("row" if within else "line")

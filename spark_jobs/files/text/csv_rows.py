@@ -15,11 +15,12 @@ from typing import Any, BinaryIO
 from lakegate.errors import Permanent
 from lakegate.limits import DEFAULTS, Limits
 from spark_jobs.files.limits import check_line
-from spark_jobs.files.text.sniff import HEAD
 
 # By Spark's names of its options. Delimiter, quote, escape and encoding are always there.
 Options = Mapping[str, str]
-_MOST_CELLS = 20_480  # of a row that Spark reads
+# The limit of Python's module is the whole process's: other threads read files, too. So it limits
+# nothing, and the length of each row is checked here.
+csv.field_size_limit(2**31 - 1)
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def count_rows(
 ) -> Rows:
     """Count a CSV file's rows by its quotes and line ends; `open_text` opens its bytes.
 
-    Raises Permanent LINE_TOO_LONG if a line or a cell is longer than the limit, and CORRUPT_FILE if
+    Raises Permanent LINE_TOO_LONG if a line or a row is longer than the limit, and CORRUPT_FILE if
     a quote is not closed at the end of its cell, or not opened at its beginning: the rows after it
     are uncertain.
     """
@@ -59,16 +60,14 @@ def _count(
 ) -> tuple[int, frozenset[str]]:
     with open_text() as file:
         text = io.TextIOWrapper(file, options["encoding"], errors, newline="")
-        lines = _Lines(text, limits, options["delimiter"])
-        reader = csv_reader(apart(lines, options), options, limits.longest_line)
+        lines = _Lines(text, limits)
+        reader = csv_reader(apart(lines, options), options)
         sound = re.compile(f"{row_pattern(options)}[\r\n]*", re.DOTALL)
         try:
             counted = Counter(lines.ended(row, sound) for row in reader)
             count = sum(number for (is_row, _), number in counted.items() if is_row)
             return count, frozenset(end for _, end in counted if end)
         except csv.Error as error:
-            if "field limit" in str(error):
-                check_line(limits.longest_line + 1, limits)
             message = (
                 f"line {reader.line_num:,}: {error}. A quote in this line or an earlier one is not "
                 "closed at the end of its cell, so it is unknown where the next rows begin"
@@ -78,39 +77,30 @@ def _count(
 
 @dataclass
 class _Lines:
-    """The lines of a text, each within the limit; `end` is the line end of the latest one.
-
-    Rows over several lines are within it, too, if they may have too many cells: the cells of a few
-    megabytes would take gigabytes.
-    """
+    """The lines of a text, and its rows, each within the limit; `end` is the latest line's end."""
 
     text: io.TextIOWrapper
     limits: Limits
-    delimiter: str
     end: str = ""
     number: int = 0
     _of_row: list[str] = field(default_factory=list)
     _length: int = 0
-    _delimiters: int = 0
 
     def __iter__(self) -> Iterator[str]:
         while line := self.text.readline(self.limits.longest_line + 2):
             length = len(line.rstrip("\r\n"))
-            check_line(length, self.limits)
+            check_line(self._length + length, self.limits)
             self.end = line[length:]
             self.number += 1
             self._of_row.append(line if self.number > 1 else line.removeprefix("\ufeff"))
             self._length += len(line)
-            self._delimiters += line.count(self.delimiter)
-            if self._delimiters > _MOST_CELLS:
-                check_line(self._length, self.limits)
             yield line
 
     def ended(self, row: Sequence[str], sound: re.Pattern[str]) -> tuple[bool, str]:
         """Return if the latest lines are a row, and their end. Raises Permanent CORRUPT_FILE."""
         text = "".join(self._of_row)
         self._of_row.clear()
-        self._length = self._delimiters = 0
+        self._length = 0
         if not sound.fullmatch(text):
             message = (
                 f"line {self.number:,}: a quote stands within a cell that does not begin with one. "
@@ -155,9 +145,8 @@ def apart(lines: Iterable[str], options: Options) -> Iterator[str]:
         yield last.sub(lambda escapes: "." * len(escapes[0]), line)
 
 
-def csv_reader(lines: Iterable[str], options: Options, longest: int = HEAD) -> Any:
-    """Return a strict reader of the lines' cells, none longer than `longest` characters."""
-    csv.field_size_limit(longest)
+def csv_reader(lines: Iterable[str], options: Options) -> Any:
+    """Return a strict reader of the lines' cells, however long they are."""
     doubled = options["quote"] == options["escape"]
     return csv.reader(
         lines,

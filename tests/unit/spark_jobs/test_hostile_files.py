@@ -154,7 +154,7 @@ def test_each_boolean_of_a_list_takes_a_byte() -> None:
 
 
 def test_a_row_over_many_lines_has_a_limit() -> None:
-    """Of a row that goes on over lines no more cells are collected than fit into memory."""
+    """No more of a row that goes on over lines is collected than fits into memory."""
     body = b"id\n" + b'"a\n",' * 30_000 + b"x\n"
 
     def count(longest: int) -> object:
@@ -199,16 +199,28 @@ def test_the_longest_line_is_found(lines: list[bytes], end: int) -> None:
 
 @pytest.mark.parametrize(
     ("text", "fits"),
-    [("1,aaa\n", True), ("1,aaaa\n", False), ('"a\nb\nc"\n', True), ('"a\nb\nc\nd"\n', False)],
+    [("1,aaa\n", True), ("1,aaaa\n", False), ('"a\nb"\n', True), ('"a\nb",\n', False)],
 )
-def test_a_csv_line_or_cell_has_a_limit(text: str, *, fits: bool) -> None:
-    """A line, or a cell with line ends, may be as long as the limit, and no longer."""
+def test_a_csv_row_has_a_limit(text: str, *, fits: bool) -> None:
+    """A row, of one line or of several, may be as long as the limit, and no longer."""
     opened = lambda: nullcontext(io.BytesIO(text.encode()))  # noqa: E731
     if fits:
         assert count_rows(opened, OPTIONS, Limits(longest_line=5)).count == 1
     else:
         code = code_of(lambda: count_rows(opened, OPTIONS, Limits(longest_line=5)))
         assert code == "LINE_TOO_LONG"
+
+
+def test_a_header_that_is_read_meanwhile_shortens_no_cell() -> None:
+    """The files of a shared run are read at the same time, and each has its own limit."""
+
+    class Meanwhile(io.BytesIO):
+        def read1(self, size: int | None = -1, /) -> bytes:
+            header(b"id\n", OPTIONS)
+            return super().read1(size)
+
+    body = b"id\n" + b'"' + b"long\n" * 20_000 + b'"\n'
+    assert count_rows(lambda: nullcontext(Meanwhile(body)), OPTIONS).count == 2
 
 
 def test_avro_blocks_of_nothing_are_counted() -> None:

@@ -20,7 +20,6 @@ from access.tables.check_sql import POSITION
 from cli.contract.suggest.cells import Cells, refusal, refuse_bad_rows, table_of
 from cli.contract.suggest.columns import CELLS, SHAPES, Outlier
 from lakegate.contract.reading.properties import name_problem
-from lakegate.limits import DEFAULTS
 from spark_jobs.files.text.csv_rows import csv_reader, row_pattern
 
 _DELIMITERS = (",", ";", "\t", "|")
@@ -116,7 +115,7 @@ def _dialect(head: str) -> dict[str, str]:
 def _agreement(head: str, options: Mapping[str, str]) -> tuple[bool, float, int]:
     widths: list[int] = []
     with suppress(csv.Error):
-        rows = csv_reader(io.StringIO(head), options, DEFAULTS.longest_line)
+        rows = csv_reader(io.StringIO(head), options)
         widths.extend(len(row) for row in islice(rows, 1000) if row)
     common, count = Counter(widths).most_common(1)[0] if widths else (1, 0)
     return common > 1 and widths[0] == common, count * (common > 1) / (len(widths) or 1), common
@@ -142,7 +141,7 @@ def _parsed(content: str, options: dict[str, str]) -> tuple[dict[str, str], _Row
 
 def _read(content: str, options: Mapping[str, str]) -> _Rows:
     lines, sound = _Lines(content), re.compile(f"{row_pattern(options)}[\r\n]*", re.DOTALL)
-    reader = csv_reader(lines, options, DEFAULTS.longest_line)
+    reader = csv_reader(lines, options)
     rows = _Rows(next(filter(None, reader), []))
     width, before, is_damaged = len(rows.names), reader.line_num, "\ufffd" in content
     rows.widths[width] += 1
