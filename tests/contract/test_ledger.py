@@ -523,3 +523,14 @@ def test_all_are_all(ledger: AnyLedger) -> None:
     assert sorted(ids(ledger.all())) == list(range(60))
     assert sorted(ids(ledger.in_state(State.LANDED))) == list(range(60))
     assert ids(ledger.unfinished("2026-03-02")) == list(range(60))
+    outlines = sorted(ledger.outlines())
+    saved = list(ledger.read(each.id for each in outlines))
+    assert outlines == [(each.id, each.state, each.saved_at, True) for each in saved]
+    assert ids(iter(saved)) == list(range(60))
+
+
+def test_an_outline_tells_whether_a_step_is_due(ledger: AnyLedger) -> None:
+    """An ingestion whose last step is done is not unfinished any more."""
+    begun = ledger.begin(ingestion())
+    ended = ledger.save(replace(begun, state=State.PUBLISHED, announced=True))
+    assert list(ledger.outlines()) == [(ended.id, State.PUBLISHED, ended.saved_at, False)]

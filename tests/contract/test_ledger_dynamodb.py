@@ -128,6 +128,9 @@ def test_what_many_groups_have_alike_is_read_together(table: Any, ledger: Ledger
     }
     assert len(found) == 360
     assert len(asked) <= 12
+    asked.clear()
+    assert len(list(Ledger(table, FakeClock().now).outlines())) == 360
+    assert asked == ["Scan"]
 
 
 @pytest.mark.parametrize("group", [GROUP[:2], GROUP], ids=["small", "large"])

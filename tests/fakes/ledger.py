@@ -1,7 +1,7 @@
 """The ledger in memory, with the real one's conditions, order and due times."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -11,7 +11,7 @@ from functions.adapters.ledger.groups import is_large
 from functions.adapters.ledger.items import size
 from functions.adapters.ledger.ledger import fit_together
 from functions.adapters.ledger.notes import Moved
-from functions.adapters.ledger.reads import UnknownIngestion
+from functions.adapters.ledger.reads import Outline, UnknownIngestion
 from functions.model import queueing, steps
 from functions.model.ingestion import Ingestion, State, landing
 from functions.model.ingestion_summary import IngestionSummary
@@ -111,6 +111,10 @@ class FakeLedger(FakeCharges):
         """See Ledger.together."""
         return [self.get(id_) for id_ in ids if self._revisions[id_]]
 
+    def read(self, ids: Iterable[str]) -> Iterator[Ingestion]:
+        """See Ledger.read."""
+        yield from self.together(list(ids))
+
     def known(self, ids: list[str], *, consistent: bool = False) -> set[str]:
         """See Ledger.known."""
         return {id_ for id_ in ids if self._revisions[id_]}
@@ -182,6 +186,11 @@ class FakeLedger(FakeCharges):
     def all(self) -> Iterator[Ingestion]:
         """See Ledger.all."""
         yield from [revisions[-1] for revisions in self._revisions.values() if revisions]
+
+    def outlines(self) -> Iterator[Outline]:
+        """See Ledger.outlines."""
+        for each in self.all():
+            yield Outline(each.id, each.state, each.saved_at, steps.unfinished(each))
 
     def search(self) -> Search | None:
         """See Ledger.search."""

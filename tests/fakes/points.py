@@ -45,6 +45,7 @@ ONLY_COMMANDS = {
     "lake.checkpoint",
     "lake.put_checkpoint",
     "lake.is_gone",
+    "ledger.all",
     "ledger.in_state",
     "ledger.landed",
     "ledger.open_failures",

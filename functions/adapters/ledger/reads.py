@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
 from itertools import chain, groupby, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from boto3.dynamodb.conditions import Attr, Key
 
@@ -23,6 +23,15 @@ from lakegate.job.landing import LandedObject
 _PUT_FIRST = (
     Attr("change").exists() | Attr("reaudit_base").exists() | Attr("times").contains('"published"')
 )
+
+
+class Outline(NamedTuple):
+    """What of an ingestion tells whether to read it. A step is due if it `is_unfinished`."""
+
+    id: str
+    state: State
+    saved_at: str
+    is_unfinished: bool
 
 
 class UnknownIngestion(LakegateError):
@@ -53,6 +62,12 @@ class Reads(Charges):
         items = self._batches(ids, ConsistentRead=True)
         by_id = {each.id: each for each in self._ingestions(items)}
         return [by_id[id_] for id_ in ids if id_ in by_id]
+
+    def read(self, ids: Iterable[str]) -> Iterator[Ingestion]:
+        """Yield those of these ingestions that the ledger has, in order, some at a time."""
+        left = iter(ids)
+        while some := list(islice(left, BATCH)):
+            yield from self.together(some)
 
     def known(self, ids: list[str], *, consistent: bool = False) -> set[str]:
         """Return those of `ids` that the ledger has.
@@ -193,7 +208,7 @@ class Reads(Charges):
             ExpressionAttributeNames={"#size": "size"},
         )
         ids = (i["id"] for i in index if i["size"] == ingestion.landed.size)
-        yield from self._as_saved(id_ for id_ in ids if id_ != ingestion.id)
+        yield from self.read(id_ for id_ in ids if id_ != ingestion.id)
 
     def versions(self, landed: LandedObject) -> list[Ingestion]:
         """Return the ingestions of a landed object's key, in no order, each as last saved.
@@ -209,14 +224,22 @@ class Reads(Charges):
         """Yield every ingestion, in no order."""
         return self._pages(self._table.scan, FilterExpression=Attr("state").exists())
 
+    def outlines(self) -> Iterator[Outline]:
+        """Yield the outline of every ingestion, in no order: of millions in minutes."""
+        items = self._items(
+            self._table.scan,
+            FilterExpression=Attr("state").exists(),
+            ProjectionExpression="id, #state, saved_at, unfinished, #schema",
+            ExpressionAttributeNames={"#state": "state", "#schema": "schema"},
+        )
+        for item in items:
+            require_known(item)
+            yield Outline(item["id"], State(item["state"]), item["saved_at"], "unfinished" in item)
+
     def _listed(self, index: str, condition: Any) -> Iterator[Ingestion]:
         """Yield what an index lists, as last saved."""
         keys = self._items(self._table.query, IndexName=index, KeyConditionExpression=condition)
-        return self._as_saved(key["id"] for key in keys)
-
-    def _as_saved(self, ids: Iterator[str]) -> Iterator[Ingestion]:
-        while some := list(islice(ids, BATCH)):
-            yield from self.together(some)
+        return self.read(key["id"] for key in keys)
 
     def _unrecorded(self, condition: Any) -> Iterator[Ingestion]:
         return self._pages(

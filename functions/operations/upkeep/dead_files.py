@@ -170,19 +170,15 @@ def delete(adapters: Adapters, accepted: Accepted = NOTHING) -> DeadFiles:
     """
     note = adapters.ledger.upkeep()
     look, readers, dead = _search(adapters, note, accepted)
-    readers.look()  # again: somebody may have made a branch or a tag meanwhile
-    readers.require(look.head)
-    due = readers.judge(dead.due).due
     seen = replace(note, look=look, doubt="")
     if accepted.head or not note.look.head:
         _save(adapters, seen)
-        return replace(dead, due=(), waiting=due)
-    dead = replace(dead, due=due)
+        return replace(dead, due=(), waiting=dead.due)
     if _is_much(dead, accepted):
         _save(adapters, seen)
         raise _much(dead)
     _save(adapters, replace(seen, kept_since=times.text(readers.since)))
-    adapters.lake.delete_objects([each.key for each in due])
+    adapters.lake.delete_objects([each.key for each in dead.due])
     metrics.add_metric("DeadBytesDeleted", "Bytes", dead.due_bytes)
     return dead
 
@@ -195,7 +191,17 @@ def _search(
     readers = Readers(adapters, _kept_since(adapters, note, now), claims)
     stored = list(adapters.lake.stored(WAREHOUSE))
     readers.look()
-    return look, readers, readers.judge(stored)
+    recorded = _recorded(adapters, (each.key for each in stored if each.key not in readers.alive))
+    readers.look()  # again: a branch or a tag may be new, and results may be recorded meanwhile
+    readers.require(look.head)
+    return look, readers, judge(stored, readers.alive, readers.since, recorded)
+
+
+def _recorded(adapters: Adapters, unread: Iterable[str]) -> dict[str, int]:
+    """Return the last attempt whose results are recorded, of each ingestion with unread ones."""
+    results = filter(None, map(_RESULT.fullmatch, unread))
+    ids = sorted({matched["ingestion"] for matched in results})
+    return {each.id: each.recorded for each in adapters.ledger.read(ids)}
 
 
 def _recognised(
@@ -264,10 +270,6 @@ class Readers:
         self._read: set[str] = set()
         self._manifests: set[str] = set()
         self._claims = claims
-
-    def judge(self, stored: Iterable[StoredObject]) -> DeadFiles:
-        """Return the dead files among stored objects, as far as was looked by now."""
-        return judge(stored, self.alive, self.since, self._claims.recorded)
 
     def require(self, commit: str) -> None:
         """Raise Transient CATALOG_MOVED unless a look found the commit."""

@@ -1,6 +1,6 @@
 """Expire old failed ingestions and unneeded branches."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -52,7 +52,7 @@ def expire(adapters: Adapters, days: int, *, dry_run: bool = False) -> Iterator[
 
     A branch without an intent is kept for at least one day. If the ledger lost what it was for,
     that is restored, and the branch is kept until a later run. With `dry_run` nothing changes. One
-    failure does not stop the others. Of all ingestions only the owners of branches are remembered.
+    failure does not stop the others.
     """
     now = datetime.fromisoformat(adapters.now())
     references = adapters.catalog.references()
@@ -60,7 +60,7 @@ def expire(adapters: Adapters, days: int, *, dry_run: bool = False) -> Iterator[
     before = times.text(now - timedelta(days=days))
     kept: set[str] = set()
     owners: dict[str, Ingestion] = {}
-    for ingestion in adapters.ledger.all():
+    for ingestion in adapters.ledger.read(_concerned(adapters, parts)):
         if ingestion.id[:ID_PART] in parts:
             owners[ingestion.id[:ID_PART]] = ingestion
         if _needs(ingestion, before):
@@ -75,6 +75,13 @@ def expire(adapters: Adapters, days: int, *, dry_run: bool = False) -> Iterator[
             tables = ", ".join(_tables(name, owners))
             expired = Expired(tables, (name,), times.text(written))
             yield _expire_unneeded(adapters, expired, references[name], dry_run=dry_run)
+
+
+def _concerned(adapters: Adapters, parts: Collection[str]) -> Iterator[str]:
+    """Yield the ids of what failed, is unfinished, or may own a branch by these parts of ids."""
+    for each in adapters.ledger.outlines():
+        if each.is_unfinished or each.state in ALERTED or each.id[:ID_PART] in parts:
+            yield each.id
 
 
 def _due(ingestion: Ingestion, before: str, references: Mapping[str, str]) -> Mapping[str, str]:

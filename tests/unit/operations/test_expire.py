@@ -324,9 +324,23 @@ def test_a_file_that_was_replayed_meanwhile_keeps_its_branches() -> None:
     deployment.catalog.create_branch(bad.branch)  # as a restored catalog has it
     deployment.catalog.reset(bad.branch, at)
     replays = Fault(lambda: deployment.replay(deployment.ingestion(bad)), "after")
-    deployment.journal.strike("ledger.all", replays)
+    deployment.journal.strike("ledger.read", replays)
     assert expired(deployment) == []
     assert bad.branch in deployment.catalog.references()
+
+
+def test_an_unneeded_branch_of_a_batch_names_its_tables() -> None:
+    """A batch's branch that came back after it was published is told with the batch's tables."""
+    deployment = Scenario()
+    batch = deployment.batch("monday", {"orders.csv": TABLE, "returns.csv": "shop.returns"})
+    deployment.settle()
+    branch = deployment.ingestion(batch).branch
+    deployment.catalog.create_branch(branch)
+    deployment.others.write_on_branch(branch, TABLE)
+    deployment.clock.pass_(31 * DAY)
+    assert [(one.table, one.branches) for one in expired(deployment)] == [
+        (f"{TABLE}, shop.returns", (branch,))
+    ]
 
 
 def test_a_branch_that_is_to_be_merged_stays(quiet: None) -> None:
