@@ -121,7 +121,8 @@ def _group_rows(deployment: Deployment, own: Ingestion) -> None:
         report = deployment.lake.report(key)
     except Missing:
         return
-    if not (report.group and own.awaits_shared_run):
+    is_there = report.branch in deployment.catalog.references()  # else its rows would be as many
+    if not (report.group and own.awaits_shared_run and is_there):
         return
     at = _write(deployment, report.branch, _ROW)
     for id_ in report.group:
