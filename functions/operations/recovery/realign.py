@@ -179,18 +179,18 @@ def _silent_runs(adapters: Adapters, main: MainLog) -> Mapping[str, Sequence[int
 
 
 def _lacks_results(
-    adapters: Adapters, main: MainLog, ended: Ingestion, silent: Mapping[str, Sequence[int]]
+    adapters: Adapters, main: MainLog, one: Ingestion, silent: Mapping[str, Sequence[int]]
 ) -> bool:
     """Return whether the ledger calls results recorded that main's audit tables lack."""
-    due = (attempt for attempt in silent.get(ended.id, ()) if attempt <= ended.recorded)
-    return ended.ended and any(_has_results(adapters, main, ended, attempt) for attempt in due)
+    due = (attempt for attempt in silent.get(one.id, ()) if attempt <= one.recorded)
+    return any(_has_results(adapters, main, one, attempt) for attempt in due)
 
 
-def _has_results(adapters: Adapters, main: MainLog, ended: Ingestion, attempt: int) -> bool:
+def _has_results(adapters: Adapters, main: MainLog, one: Ingestion, attempt: int) -> bool:
     """Return whether a run left results, and main's audit tables still lack them."""
-    if main.has_recorded(run_id(ended.id, attempt)):
+    if main.has_recorded(run_id(one.id, attempt)):
         return False
-    report = readable_report(adapters, report_key(ended.table, ended.id, attempt))
-    if report is None or (report.ingestion, report.attempt) != (ended.id, attempt):
+    report = readable_report(adapters, report_key(one.table, one.id, attempt))
+    if report is None or (report.ingestion, report.attempt) != (one.id, attempt):
         return False
     return bool(left_by(adapters, Run(report, published=False)))

@@ -245,6 +245,19 @@ def test_lost_audit_results_are_recorded_again(deployment: Scenario) -> None:
     assert realigned(deployment) == []
 
 
+def test_lost_results_of_a_file_in_flight_are_recorded_again(deployment: Scenario) -> None:
+    """What main lost of an earlier attempt is recorded with the one that is under way."""
+    deployment.ended(FIRST)
+    backup = Backup.of(deployment)
+    bad = deployment.ended(script=rejected)
+    backup.restore(deployment)
+    deployment.replay(bad)
+    assert realigned(deployment) == [Kind.RECORD_AGAIN]
+    deployment.settle()
+    deployment.check()
+    assert realigned(deployment) == []
+
+
 def test_a_failure_is_open_again_if_the_newer_version_is_lost() -> None:
     """A failure that a lost version superseded waits for a decision again, and is alerted."""
     deployment = Scenario()
