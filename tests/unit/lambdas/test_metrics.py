@@ -85,6 +85,15 @@ def test_a_handler_that_fails_has_counted(run: Run, capsys: pytest.CaptureFixtur
     assert not run(lambda: None)
 
 
+def test_a_command_writes_no_metrics(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where no handler runs, none is written, however many files a command decides about."""
+    run(lambda: None)
+    for _ in range(101):
+        count_files("Published", [("shop.orders",)])
+    assert capsys.readouterr().out == ""
+    assert not run(lambda: None)
+
+
 def test_every_function_names_its_stage() -> None:
     """Each function knows the stage that its metrics name."""
     every = template.read(ROOT / "template.yaml")["Resources"].values()
