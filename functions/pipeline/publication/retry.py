@@ -26,7 +26,6 @@ def run_again(adapters: Adapters, ingestion: Ingestion, *, ever: bool = False) -
     """
     if not ever and not may_try_again(adapters, ingestion):
         return _give_up(adapters, ingestion)
-    metrics.add_metric("RunsAgain", "Count", 1)
     fresh = ingestion.step(
         "run again",
         adapters.now(),
@@ -38,6 +37,7 @@ def run_again(adapters: Adapters, ingestion: Ingestion, *, ever: bool = False) -
     )
     # Without a branch: this one will be gone, and the next one may never be created.
     saved = adapters.ledger.save(fresh.but(attempt=ingestion.attempt + 1, branch=""))
+    metrics.add_metric("RunsAgain", "Count", 1)
     if ingestion.branch:
         adapters.catalog.delete_branch(ingestion.branch)
     return submit(adapters, saved)

@@ -42,6 +42,14 @@ def test_ends_are_counted_by_stage_alone(deployment: Scenario, run: Run) -> None
     assert all(dimensions == STAGE for _, _, dimensions in found)
 
 
+def test_an_end_is_counted_once_it_is_saved(deployment: Scenario, run: Run) -> None:
+    """A file whose end could not be saved, and ends at the next try, counts once."""
+    deployment.run(KEY, script=rejected)
+    deployment.fail("ledger.save")
+    found = run(lambda: (deployment.deliver(), deployment.deliver()))
+    assert [each for each in found if each[0] == "Rejected"] == [("Rejected", 1, STAGE)]
+
+
 def test_a_stage_can_count_by_table(
     deployment: Scenario, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
