@@ -132,8 +132,12 @@ def _missed(
 
 
 def _due(adapters: Adapters, before: str) -> Iterator[Ingestion]:
-    """Yield ingestions with a step due since `before`, except those that it restored."""
-    begun, startable = dict[str, LandedObject](), _Startable()
+    """Yield ingestions with a step due since `before`, except those that it restored.
+
+    Traces of earlier lives are looked for only of what is started now: a listing of all job runs
+    and reports takes long where many files wait.
+    """
+    startable = _Startable()
     queued = Queued(adapters, before)
     waiting, not_run = [], 0
     for listed in adapters.ledger.unfinished(queued.at):
@@ -145,15 +149,17 @@ def _due(adapters: Adapters, before: str) -> Iterator[Ingestion]:
         elif listed.saved_at >= before:
             continue
         elif listed.state in NOT_STARTED:
-            begun[listed.id] = listed.landed
             startable.add(listed)
         else:
             yield listed
     count_files("Waiting", waiting)
     tell_budget(adapters, spending(adapters), not_run)
     yield from queued.lost
+    room = has_room(adapters)
+    due = [each for each in startable if room or not queueing.awaits_run(each)]
+    begun = {each.id: each.landed for each in due}
     lost = counted(restore(adapters, begun.values(), begun))
-    for each in startable:
+    for each in due:
         if each.id not in lost and (has_room(adapters) or not queueing.awaits_run(each)):
             yield each
 

@@ -17,7 +17,19 @@ Handler = Callable[..., Any]
 
 _NAMESPACE, _SERVICE = "Lakegate", "lakegate"
 logger = Logger(service=_SERVICE)
-metrics = Metrics(namespace=_NAMESPACE, service=_SERVICE)
+
+
+class _HandlersMetrics(Metrics):
+    """Metrics that are collected while a handler runs: a hundred of one name would be printed."""
+
+    in_handler = False
+
+    def add_metric(self, *metric: Any, **more: Any) -> None:
+        if self.in_handler:
+            super().add_metric(*metric, **more)
+
+
+metrics = _HandlersMetrics(namespace=_NAMESPACE, service=_SERVICE)
 _by_table: Counter[tuple[str, str]] = Counter()
 
 
@@ -43,9 +55,11 @@ def measured(handler: Handler) -> Handler:
         stage = os.environ.get("LAKEGATE_STAGE", "")
         if stage:
             metrics.add_dimension("stage", stage)
+        metrics.in_handler = True
         try:
             return writing(event, context)
         finally:
+            metrics.in_handler = False
             if os.environ.get("LAKEGATE_TABLE_METRICS") == "true":
                 _write_by_table(stage)
             _by_table.clear()

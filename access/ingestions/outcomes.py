@@ -16,6 +16,8 @@ _RUNNING = {
     State.SUBMITTED: "job rerunning",
     State.AUDITED: "publishing",
 }
+# The steps that begin another attempt; whoever approves a file may have it run again.
+_AGAIN = ("replayed", "approved", "held again", "run again")
 
 
 def state(ingestion: Ingestion) -> str:
@@ -48,9 +50,10 @@ def why_again(ingestion: Ingestion) -> str:
     """Describe why it has another attempt than the first, "" for the first one."""
     if ingestion.attempt == 1:
         return ""
-    if not ingestion.is_retried:
-        if ingestion.times.get("held again", "") > ingestion.times.get("replayed", ""):
-            return "it waited for files that landed before it"
+    last = max(_AGAIN, key=lambda step: ingestion.times.get(step, ""))
+    if last == "held again":
+        return "it waited for files that landed before it"
+    if not ingestion.is_retried and last != "run again":
         asked = ingestion.decisions.actions[-1] if ingestion.decisions.actions else None
         return f"{asked.what} requested by {asked.by}" if asked else "replay requested"
     if ingestion.failures:

@@ -1,6 +1,7 @@
 """DynamoDB's refusals as errors of Lakegate."""
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,6 +11,9 @@ from lakegate.errors import Transient
 from lakegate.refusals import unavailable
 
 BATCH = 100  # the most keys of one BatchGetItem request
+# Seconds before keys that an answer left out are asked for again. Three answers have room for the
+# largest items, so what is left out after all of these is throttled.
+PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 _CONDITION_FAILED, _CONFLICT = "ConditionalCheckFailed", "TransactionConflict"
 
 
@@ -51,17 +55,28 @@ def translated(code: str) -> Iterator[None]:
         raise Transient(code, f"DynamoDB did not answer: {error}") from error
 
 
-def together(table: Any, ids: Sequence[str], code: str, **what: Any) -> Iterator[dict[str, Any]]:
+def together(
+    table: Any,
+    ids: Sequence[str],
+    code: str,
+    pause: Callable[[float], None] = time.sleep,
+    **what: Any,
+) -> Iterator[dict[str, Any]]:
     """Yield the existing items of these ids, of boto3's Table. Raises as `translated(code)`."""
     ids = list(dict.fromkeys(ids))  # DynamoDB refuses a key that is asked twice
     for start in range(0, len(ids), BATCH):
         keys = [{"id": id_} for id_ in ids[start : start + BATCH]]
         wanted: dict[str, Any] = {table.name: {"Keys": keys, **what}}
-        while wanted:
+        for seconds in (*PAUSES, None):
             with translated(code):
                 answer = table.meta.client.batch_get_item(RequestItems=wanted)
             yield from answer["Responses"].get(table.name, [])
             wanted = answer.get("UnprocessedKeys") or {}
+            if not wanted:
+                break
+            if seconds is None:
+                raise Transient(code, "DynamoDB left out keys each time: it is throttled")
+            pause(seconds)
 
 
 def as_read(revision: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from boto3.dynamodb.types import TypeSerializer
 from botocore.stub import Stubber
 from moto import mock_aws
 
+from functions.adapters.dynamodb import PAUSES, together
 from functions.adapters.ledger.items import SCHEMA, to_item
 from functions.adapters.ledger.ledger import Ledger
 from functions.adapters.ledger.notes import Moved
@@ -187,6 +188,19 @@ def test_keys_that_an_answer_left_out_are_requested_again(stubbed: tuple[Ledger,
     stubber.add_response("batch_get_item", found(to_item(first)) | {"UnprocessedKeys": keys})
     stubber.add_response("batch_get_item", found(to_item(second)), {"RequestItems": left})
     assert ledger.together([first.id, second.id]) == [first, second]
+
+
+def test_a_throttled_table_is_asked_ever_more_slowly() -> None:
+    """Keys that answers leave out are requested after longer pauses, and not without end."""
+    table, pauses = boto3.resource("dynamodb", **ACCOUNT).Table("ledger"), list[float]()
+    with Stubber(table.meta.client) as stubber:
+        for _ in range(len(PAUSES) + 1):
+            left = {"UnprocessedKeys": {"ledger": {"Keys": [stored({"id": "b"})]}}}
+            stubber.add_response("batch_get_item", found({"id": "a"}) | left)
+        with pytest.raises(Transient, match="throttled"):
+            list(together(table, ["a", "b"], "LEDGER_UNAVAILABLE", pauses.append))
+        stubber.assert_no_pending_responses()
+    assert tuple(pauses) == PAUSES == tuple(sorted(PAUSES))
 
 
 @pytest.mark.parametrize("code", ["TransactionConflict", "ThrottlingError"])

@@ -12,7 +12,12 @@ from functools import partial
 
 from functions.model.budget import Use
 from functions.model.ingestion import ALERTED, Ingestion, State
-from functions.operations.decisions.failed import publish_anyway, replay
+from functions.operations.decisions.failed import (
+    discard,
+    mark_discarded,
+    publish_anyway,
+    replay,
+)
 from functions.operations.decisions.takeover import gate, takeover
 from functions.pipeline.publication.replace import CANNOT_REPLACE
 from functions.pipeline.start.intake import retract
@@ -423,6 +428,35 @@ class Decide:
                 publish_anyway(deployment.adapters, now, "Ann", "it is known")
             else:
                 replay(deployment.adapters, now, by="Ann", original=self.original)
+
+
+@dataclass(frozen=True)
+class Discard:
+    """A command discards a failed ingestion; a press only notes it, and the clean-up does it."""
+
+    nth: int = 0
+    is_pressed: bool = False
+
+    def happen(self, stage: Stage) -> None:
+        """Run the command once; it may be refused, or fail."""
+        deployment = stage.deployment
+        if failed := [i for i in deployment.ledger.all() if i.state in ALERTED]:
+            now = failed[self.nth % len(failed)]
+            stage.decided.add(now.id)
+            deployment.journal.part()
+            with suppress(LakegateError, ProcessDied):
+                (mark_discarded if self.is_pressed else discard)(deployment.adapters, now, by="Ann")
+
+
+@dataclass(frozen=True)
+class Hours:
+    """Hours pass in which nothing else happens."""
+
+    hours: float = 4
+
+    def happen(self, stage: Stage) -> None:
+        """Let them pass."""
+        stage.deployment.clock.pass_(self.hours * 3600)
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ def tell(story: Story, stage: Stage | None = None) -> Stage:
         stage.deployment.sweep()  # which might take it for its own
         stage.deployment.settle()
     if any(ingestion.decisions.branches_to_delete for ingestion in stage.deployment.ledger.all()):
-        list(expire(stage.deployment.adapters, 30))  # completes a discard that failed
+        list(expire(unwatched(stage.deployment), 30))  # completes a discard that failed
         stage.deployment.settle()
     check_backfills(stage)
     check_promises(stage.deployment)

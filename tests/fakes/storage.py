@@ -181,7 +181,10 @@ def _etag(body: bytes) -> str:
 
 
 class FakeLake:
-    """The texts beside the tables: every version of the contracts and reports."""
+    """The texts beside the tables: every version of the contracts and reports.
+
+    `searched` are the ids of the ingestions whose reports were last listed.
+    """
 
     def __init__(self, clock: FakeClock | None = None, limits: Limits = DEFAULTS) -> None:
         self._clock = clock or FakeClock()
@@ -189,6 +192,7 @@ class FakeLake:
         self._changes: dict[str, tuple[bytes, str]] = {}
         self._texts: defaultdict[str, list[bytes]] = defaultdict(list)
         self.deleted: dict[str, None] = {}
+        self.searched: frozenset[str] = frozenset()
         self.bucket = "lake"
         self.data: dict[str, StoredObject] = {}  # objects of tables, where a test has some
 
@@ -308,6 +312,7 @@ class FakeLake:
 
     def reports(self, ids: Collection[str] | None = None) -> Iterator[str]:
         """See Lake.reports."""
+        self.searched = frozenset(ids or ())
         keys = sorted(key for key in self._texts if key.startswith("reports/"))
         reports = (key for key in keys if not is_group_reports_key(key))
         yield from (key for key in reports if ids is None or key.split("/")[2] in ids)

@@ -18,7 +18,9 @@ from tests.fakes.events import (
     Contract,
     Decide,
     Deliver,
+    Discard,
     Gate,
+    Hours,
     Land,
     Lose,
     LoseEntry,
@@ -111,6 +113,8 @@ _CALM: dict[Events, int] = {
         st.builds(Contract, st.sampled_from(list(CONTRACTS))),
         st.builds(Meddle, _NTH, st.booleans()),
         st.builds(Decide, _NTH, st.booleans(), st.booleans()),
+        st.builds(Discard, _NTH, st.booleans()),
+        st.builds(Hours, st.sampled_from([0.5, 4])),
         st.sampled_from(Time),
     ): 2,
 }

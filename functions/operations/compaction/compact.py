@@ -265,7 +265,7 @@ def _compare(adapters: Adapters, begun: Compaction) -> str:
         begun = noted
     run = start_within_budget(adapters, _spec(adapters, begun, _COMPARING))
     if not run:
-        return why_wait(adapters)
+        return why_wait(adapters) or "there was no room for a job run a moment ago"
     advance(adapters, begun, replace(begun, comparing=run))
     return "its rows are being compared"
 

@@ -271,7 +271,9 @@ def _discarded(adapters: Adapters, now: Ingestion, before: str, by: str) -> Inge
     at = adapters.now()
     asked = now.decisions.acted("discard", by.strip(), at, now.attempt)
     decisions = replace(asked, discarded=True, mending=False, branches_to_delete=branches_to_delete)
-    return now.step("discarded", at, decisions=decisions)
+    # Without branches nothing is left to do but to notify it, which the sweep does after a crash.
+    is_notified = now.alerted and bool(branches_to_delete)
+    return now.step("discarded", at, decisions=decisions, alerted=is_notified)
 
 
 def _removed(now: Ingestion, marked: Ingestion, at: str) -> Ingestion:

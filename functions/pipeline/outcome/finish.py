@@ -34,9 +34,10 @@ def end(
     """Record the final state of an ingestion that is not published; `finish` does the rest."""
     brief = replace(reason, code=reason.code[:_LONGEST_CODE], message=reason.message[:_LONGEST])
     ended = ingestion.step(state.value, adapters.now(), state=state, reason=brief, announced=False)
-    count_files(state.capitalize(), [ended.tables])
+    saved = adapters.ledger.save(ended)
+    count_files(state.capitalize(), [saved.tables])
     logger.info(f"ended {state}", extra={"reason": asdict(reason)})
-    return adapters.ledger.save(ended)
+    return saved
 
 
 def end_published(adapters: Adapters, members: Sequence[Ingestion], merge_hash: str) -> Ingestion:

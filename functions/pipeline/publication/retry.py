@@ -19,14 +19,13 @@ def may_try_again(adapters: Adapters, ingestion: Ingestion) -> bool:
 def run_again(adapters: Adapters, ingestion: Ingestion, *, ever: bool = False) -> Ingestion:
     """Start another attempt on a fresh branch, since this branch will never be merged.
 
-    With `ever` it is started however many there were.
+    With `ever` it is started however many there were, and is none of those that it may have.
 
     Raise Moved if another process changed the ingestion meanwhile: its branch may then be evidence.
     So the branch is deleted only after the ledger no longer names it.
     """
     if not ever and not may_try_again(adapters, ingestion):
         return _give_up(adapters, ingestion)
-    metrics.add_metric("RunsAgain", "Count", 1)
     fresh = ingestion.step(
         "run again",
         adapters.now(),
@@ -34,9 +33,11 @@ def run_again(adapters: Adapters, ingestion: Ingestion, *, ever: bool = False) -
         audited_hash="",
         group=(),
         is_shared=False,
+        tries_from=ingestion.tries_from + ever,
     )
     # Without a branch: this one will be gone, and the next one may never be created.
     saved = adapters.ledger.save(fresh.but(attempt=ingestion.attempt + 1, branch=""))
+    metrics.add_metric("RunsAgain", "Count", 1)
     if ingestion.branch:
         adapters.catalog.delete_branch(ingestion.branch)
     return submit(adapters, saved)

@@ -37,8 +37,10 @@ from lakegate.refusals import RightMissing
 
 def conclude(adapters: Adapters, run_id: str) -> None:
     """Complete an ended job run: publish its ingestion, reject it, or record an error."""
-    ingestion = judge(adapters, run_id)
-    if ingestion:
+    run = look(adapters, run_id)
+    if is_shared_name(run.name):
+        run_ended(adapters, run)
+    elif ingestion := _judged(adapters, run):
         with logger.append_context_keys(ingestion=ingestion.id):
             if is_judged(ingestion):
                 resume(adapters, ingestion)
@@ -46,19 +48,22 @@ def conclude(adapters: Adapters, run_id: str) -> None:
                 publish_next(adapters, ingestion)
 
 
-def judge(adapters: Adapters, run_id: str) -> Ingestion | None:
+def judge(adapters: Adapters, run_id: str) -> None:
     """Record the verdict of an ended job run; an ingestion that passed then waits to be published.
 
-    Return the ingestion, None for a job run that is not one of ours.
+    Of a shared run nothing is recorded at its end.
     """
     run = look(adapters, run_id)
-    if is_shared_name(run.name):
-        run_ended(adapters, run)
-        return None
+    if not is_shared_name(run.name):
+        _judged(adapters, run)
+
+
+def _judged(adapters: Adapters, run: JobRun) -> Ingestion | None:
+    """Return the ingestion of a job run as it is then, None if the run is not one of ours."""
     try:
         ingestion_id, attempt = parse_run_name(run.name)
     except ValueError:
-        logger.info("not a job run of ours", extra={"run": run_id, "run_name": run.name})
+        logger.info("not a job run of ours", extra={"run": run.id, "run_name": run.name})
         return None
     with logger.append_context_keys(ingestion=ingestion_id):
         ingestion = adapters.ledger.get(ingestion_id)

@@ -24,6 +24,7 @@ from tests.fakes.job import rejected
 from tests.fakes.lambda_context import Context
 from tests.fakes.messages import sqs_batch, state_change
 from tests.fakes.messages import upload as notification
+from tests.fakes.metrics import metrics_of
 from tests.fakes.scenario import Scenario
 
 EVENTS = Path(__file__).parents[2] / "events"
@@ -127,6 +128,23 @@ def test_files_of_one_batch_are_published_together(deployment: Scenario) -> None
     assert handler(event, Context()) == {"batchItemFailures": []}
     assert {deployment.ingestion(each).state for each in landed} == {State.PUBLISHED}
     assert [n for commit in deployment.catalog.log() if (n := len(published(commit)))][:2] == [4, 1]
+
+
+def test_a_shared_run_ends_once(
+    deployment: Scenario, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A message about a shared run that died counts it once in the metric of an alarm."""
+    monkeypatch.setenv("LAKEGATE_STAGE", "test")
+    deployment.share(1)
+    deployment.submit()
+    (run,) = deployment.jobs.shared_runs()
+    deployment.jobs.end(run, RunState.FAILED)
+    handler: Any = sqs_handler(job_run, lambda: deployment.adapters, first=job_run_judged)
+    event = sqs_batch([state_change(run)])
+    found = metrics_of(lambda: handler(event, Context()), capsys)
+    stage = {"service": "lakegate", "stage": "test"}
+    assert ("SharedRunsFailed", 1, stage) in found
+    assert ("SharedRunsEnded", 1, stage) in found
 
 
 def test_emrs_own_event_is_understood(deployment: Scenario) -> None:

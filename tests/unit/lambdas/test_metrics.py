@@ -42,6 +42,19 @@ def test_ends_are_counted_by_stage_alone(deployment: Scenario, run: Run) -> None
     assert all(dimensions == STAGE for _, _, dimensions in found)
 
 
+def test_an_end_is_counted_once_it_is_saved(deployment: Scenario, run: Run) -> None:
+    """A file whose end could not be saved, and ends at the next try, counts once."""
+    deployment.run(KEY, script=rejected)
+    deployment.fail("ledger.save")
+
+    def deliver_twice() -> None:
+        deployment.deliver()
+        deployment.deliver()
+
+    found = run(deliver_twice)
+    assert [each for each in found if each[0] == "Rejected"] == [("Rejected", 1, STAGE)]
+
+
 def test_a_stage_can_count_by_table(
     deployment: Scenario, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,6 +95,15 @@ def test_a_handler_that_fails_has_counted(run: Run, capsys: pytest.CaptureFixtur
     with pytest.raises(KeyError):
         run(break_off)
     assert metrics(capsys.readouterr().out) == [("Published", 1, STAGE)]
+    assert not run(lambda: None)
+
+
+def test_a_command_writes_no_metrics(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where no handler runs, none is written, however many files a command decides about."""
+    run(lambda: None)
+    for _ in range(101):
+        count_files("Published", [("shop.orders",)])
+    assert capsys.readouterr().out == ""
     assert not run(lambda: None)
 
 

@@ -487,3 +487,19 @@ def test_a_compaction_waits_for_room_in_the_days_budget() -> None:
     lake.settle_it()
     lake.run_job()
     assert lake.settle_it().step is Step.PUBLISHED
+
+
+def test_a_day_that_ends_meanwhile_ends_no_compaction() -> None:
+    """If there is room as soon as a run was refused for lack of it, the compaction still waits."""
+    lake = Upkeep()
+    lake.adapters = replace(lake.adapters, settings=replace(lake.settings, daily_budget_usd=1))
+    lake.jobs.bill = A_LITTLE
+    lake.begin()
+    lake.jobs.bill = A_LOT
+    lake.run_job()
+    midnight = Fault(partial(lake.clock.pass_, 12 * 60 * 60), "after")
+    lake.journal.strike_later("ledger.save_charge", midnight, skipped=1)
+    assert lake.settle_it().step is Step.WAITS
+    lake.settle_it()
+    lake.run_job()
+    assert lake.settle_it().step is Step.PUBLISHED

@@ -15,7 +15,7 @@ from lakegate.audit.report import AuditReport, Status
 from lakegate.errors import LakegateError, Transient
 from lakegate.job.landing import LandedObject
 from tests.fakes.deployment import ORDERS
-from tests.fakes.faults import KINDS, Fault, ProcessDied, When
+from tests.fakes.faults import KINDS, Fault, ProcessDied, When, die
 from tests.fakes.job import errored, passed, rejected
 from tests.fakes.promises import ends, left_behind, publishing
 from tests.fakes.scenario import FIRST, KEY, Scenario
@@ -222,6 +222,21 @@ def test_one_without_a_branch_is_discarded_all_the_same() -> None:
     landed = deployment.ended("elsewhere/a.parquet")
     assert deployment.discard(landed).ingestion.decisions.discarded
     assert deployment.lake.deleted == {}
+
+
+@pytest.mark.parametrize("marks_only", [False, True])
+def test_a_discard_without_a_branch_is_told_whoever_died(*, marks_only: bool) -> None:
+    """Where there is nothing to delete, the sweep tells of a discard that was only recorded."""
+    deployment = Scenario()
+    landed = deployment.ended("elsewhere/a.parquet")
+    if marks_only:
+        mark_discarded(deployment.adapters, landed, by="Ann")
+    else:
+        deployment.journal.strike_later("ledger.save", Fault(die), skipped=1)
+        with pytest.raises(ProcessDied):
+            deployment.discard(landed)
+    deployment.settle()
+    assert [alert.kind for _, alert in deployment.alerts.posted] == [Kind.FAILED, Kind.RECOVERED]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

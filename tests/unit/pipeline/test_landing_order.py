@@ -62,6 +62,17 @@ def test_a_step_reads_no_more_where_many_files_are_held() -> None:
     assert read_of_the_queue(120) == read_of_the_queue(150) <= 120
 
 
+def test_a_sweep_looks_for_traces_of_what_it_starts_alone() -> None:
+    """However many files are held, a sweep lists the reports of the next one alone."""
+    deployment = Scenario()
+    deployment.replace_rows("upsert")
+    known = landed(deployment, "a", "b", "c", "d")
+    deployment.deliver()
+    deployment.sweep()
+    assert deployment.lake.searched == {deployment.ingestion(known[1]).id}
+    deployment.check()
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("shared", [0, 1])
 def test_files_come_one_by_one(deployment: Scenario, mode: str, shared: int) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from botocore.exceptions import ClientError
 
+from access.ingestions.outcomes import attempt
 from functions.model.ingestion import State
 from functions.notifications.interactions import ActionRequest
 from functions.notifications.missing_rights import telling
@@ -64,6 +65,16 @@ def test_a_job_that_lacks_a_right_is_told_and_runs_until_it_has_it(deployment: S
     assert (ended.state, ended.attempt, ended.failures) == (State.PUBLISHED, MANY, 0)
     (told,) = deployment.told()
     assert LACKING in told
+
+
+def test_runs_without_a_right_leave_a_file_its_attempts(deployment: Scenario) -> None:
+    """Where main changes once the right is there, the job may still run again."""
+    deployment.ended()
+    landed = deployment.change(script=lacking_until(MANY))
+    deployment.journal.strike("catalog.merge", Fault(deployment.move_main))
+    ended = deployment.end_of(landed)
+    assert (ended.state, ended.attempt) == (State.PUBLISHED, MANY + 1)
+    assert attempt(ended).endswith("(main or its contract changed, or a right was missing)")
 
 
 def test_a_job_that_lacks_a_right_is_not_run_at_once_again(deployment: Scenario) -> None:
