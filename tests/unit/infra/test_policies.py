@@ -176,7 +176,7 @@ def test_the_job_takes_files_from_one_queue_and_names_reports_in_another() -> No
 
 @pytest.mark.parametrize("name", sorted(ROLES))
 def test_who_starts_jobs_sends_files_to_shared_runs(name: str) -> None:
-    """The roles that start files' runs, and no other, send to the work queue; only the job takes."""
+    """The roles that start files' runs alone send to the work queue; only the job takes."""
     role, queue = ROLES[name], APP.arn("WorkQueue")
     starts = role.may("emr-serverless:StartJobRun", APPLICATION) and name != "CompactRole"
     assert role.may("sqs:SendMessage", queue) is starts
