@@ -175,6 +175,16 @@ def test_the_job_takes_files_from_one_queue_and_names_reports_in_another() -> No
 
 
 @pytest.mark.parametrize("name", sorted(ROLES))
+def test_alerts_alone_are_put_off(name: str) -> None:
+    """Slack asks for pauses; all other messages come again when their queue says so."""
+    for queue in QUEUES:
+        of_alerts = name == "OnAlertRole" and queue == APP.arn("AlertQueue")
+        of_files = name == "JobRole" and queue == APP.arn("WorkQueue")
+        may = ROLES[name].may("sqs:ChangeMessageVisibility", queue)
+        assert may is (of_alerts or of_files), queue
+
+
+@pytest.mark.parametrize("name", sorted(ROLES))
 def test_who_starts_jobs_sends_files_to_shared_runs(name: str) -> None:
     """The roles that start files' runs alone send to the work queue; only the job takes."""
     role, queue = ROLES[name], APP.arn("WorkQueue")
