@@ -104,10 +104,9 @@ def _wanted(parameter: Mapping[str, Any], value: str) -> str:
     low, high = parameter.get("MinValue", 0), parameter.get("MaxValue", math.inf)
     allowed, pattern = parameter.get("AllowedValues", ()), parameter.get("AllowedPattern", ".*")
     if parameter["Type"] == "Number":  # CloudFormation would take fractions, the functions do not
-        if re.fullmatch("[0-9]+", value) and low <= int(value) <= high:
-            return ""
-        most = f" and {high} at most" if high < math.inf else ""
-        return f"a whole number, {low} at least{most}"
+        if not re.fullmatch("[0-9]+", value) or not low <= int(value) <= high:
+            most = f" and {high} at most" if high < math.inf else ""
+            return f"a whole number, {low} at least{most}"
     if allowed and value not in map(str, allowed):
         return f"one of {', '.join(map(str, allowed))}"
     if re.fullmatch(pattern, value, re.DOTALL):

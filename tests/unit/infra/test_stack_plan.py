@@ -135,7 +135,12 @@ _JAR = "s3://lakegate-jars-123456789012/libraries/iceberg-aws-bundle-1.10.0-{:03
         ("TableMetrics", "yes", "one of true, false"),
         ("JobTimeoutMinutes", "3", "a whole number, 5 at least and 1440 at most"),
         ("GraceSeconds", "2.5", "a whole number, 0 at least"),
-        ("UploadConcurrency", "two", "a whole number, 2 at least"),
+        ("UploadConcurrency", "two", "a whole number, 2 at least and 1000 at most"),
+        ("FunctionTimeout", "1200", "a whole number, 1 at least and 900 at most"),  # Lambda
+        ("VisibilityTimeout", "86400", "a whole number, 0 at least and 43200 at most"),  # SQS
+        ("KeepDays", "0", "a whole number, 1 at least"),  # S3's NoncurrentDays
+        ("LogRetentionDays", "45", "one of 1, 3, 5, 7, 14, 30, 60"),  # CloudWatch Logs
+        ("JobWorkerCores", "6", "one of 1, 2, 4, 8, 16"),  # EMR Serverless
         ("NessieCpu", "3000", "one of 512, "),
         ("JobWorkerMemory", "14 GB", r"of the form \[1-9\]\[0-9\]\*g"),
     ],
