@@ -1,10 +1,13 @@
 """Least privilege, read from the templates as CloudFormation would resolve them."""
 
+import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from infra import template
 from tests.compiled import ACCOUNT, EMR, Compiled
 from tests.policies import Identity, Statement, listed, statements
 
@@ -444,6 +447,31 @@ TAKING_KEYS = {
     "secretsmanager": (("secretsmanager:PutSecretValue",), ("secretsmanager:GetSecretValue",)),
     "sns": (("sns:Publish",), ("sns:Publish",)),
 }
+
+
+MOST_KEYS, MOST_BUCKETS = 15, 5
+
+
+def test_the_largest_policies_fit_a_role() -> None:
+    """With all that a stage may name, and the longest names, no role has too long policies."""
+    keys = [f"arn:aws:kms:ap-southeast-2:{ACCOUNT}:key/mrk-{n:032}" for n in range(MOST_KEYS)]
+    named = {
+        "Stage": "a" * 20,
+        "LakeBucketName": "l" * 63,
+        "KmsKeyArn": keys[0],
+        "ProducerKeyArns": ",".join(keys),
+        "LandingBucketArns": ",".join(f"arn:aws:s3:::{n:063}" for n in range(MOST_BUCKETS)),
+    }
+    for name, value in named.items():
+        pattern = template.read(ROOT / "template.yaml")["Parameters"][name]["AllowedPattern"]
+        assert re.fullmatch(pattern, value), name
+        if name.endswith("Arns"):
+            assert not re.fullmatch(pattern, f"{value},{value.rpartition(',')[2]}"), name
+    for name, role in (
+        Compiled.of(ROOT / "template.yaml", **{**EVERYTHING, **named}).roles().items()
+    ):
+        size = sum(len(re.sub(r"\s", "", json.dumps(policy))) for policy in role.policies)
+        assert size <= 10_240, name  # characters without white space (IAM quotas)
 
 
 PLATFORM = Compiled.of(ROOT / "infra/platform.yml", KmsKeyArn=KEY)
