@@ -103,10 +103,11 @@ def _wanted(parameter: Mapping[str, Any], value: str) -> str:
     """Return in words what a parameter's constraints want instead of the value, "" if it fits."""
     low, high = parameter.get("MinValue", 0), parameter.get("MaxValue", math.inf)
     allowed, pattern = parameter.get("AllowedValues", ()), parameter.get("AllowedPattern", ".*")
-    if parameter["Type"] == "Number":  # CloudFormation would take fractions, the functions do not
-        if not re.fullmatch("[0-9]+", value) or not low <= int(value) <= high:
-            most = f" and {high} at most" if high < math.inf else ""
-            return f"a whole number, {low} at least{most}"
+    # CloudFormation would take fractions, the functions do not.
+    is_whole = re.fullmatch("[0-9]+", value) is not None
+    if parameter["Type"] == "Number" and not (is_whole and low <= int(value) <= high):
+        most = f" and {high} at most" if high < math.inf else ""
+        return f"a whole number, {low} at least{most}"
     if allowed and value not in map(str, allowed):
         return f"one of {', '.join(map(str, allowed))}"
     if re.fullmatch(pattern, value, re.DOTALL):
