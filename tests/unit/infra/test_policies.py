@@ -355,6 +355,19 @@ def test_what_expires_in_the_lake_is_changed_through_the_template() -> None:
     assert ADMIN.may("s3:PutLifecycleConfiguration", LAKE, policy, **by_template)
 
 
+def test_a_function_that_queues_its_own_next_message_may_go_round() -> None:
+    """Lambda drops the seventeenth message of a chain where its function does not allow loops."""
+    every = {n: r["Properties"] for n, r in APP.resources.items() if n.endswith("Mapping")}
+    round_trips = set()
+    for each in every.values():
+        function = each["FunctionName"]["Fn::GetAtt"][0]
+        role = APP.resources[function]["Properties"]["Role"]["Fn::GetAtt"][0]
+        if ROLES[role].may("sqs:SendMessage", APP.arn(each["EventSourceArn"]["Fn::GetAtt"][0])):
+            round_trips.add(function)
+    allowed = {n for n, r in APP.resources.items() if r.get("Properties", {}).get("RecursiveLoop")}
+    assert round_trips == allowed == {"ActLambdaFunction"}
+
+
 def test_queues_are_reached_by_tls_alone() -> None:
     """Every queue denies requests without TLS."""
     policies = APP.queue_policies()
