@@ -1,6 +1,7 @@
 """The parameters of a stage's stack and the names of its parts."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -140,6 +141,11 @@ _JAR = "s3://lakegate-jars-123456789012/libraries/iceberg-aws-bundle-1.10.0-{:03
         ("VisibilityTimeout", "86400", "a whole number, 0 at least and 43200 at most"),  # SQS
         ("KeepDays", "0", "a whole number, 1 at least"),  # S3's NoncurrentDays
         ("LogRetentionDays", "45", "one of 1, 3, 5, 7, 14, 30, 60"),  # CloudWatch Logs
+        ("SweepSchedule", "rate(1 minutes)", "as in rate"),  # EventBridge
+        ("DigestSchedule", "cron(0 7 * * MON)", "as in rate"),
+        ("AlarmEmail", "data-platform", "one e-mail address"),  # SNS
+        ("AlarmEmail", "a@b.c, d@b.c", "one e-mail address"),
+        ("BudgetEmail", "data-platform", "one e-mail address"),
         ("JobWorkerCores", "6", "one of 1, 2, 4, 8, 16"),  # EMR Serverless
         ("NessieCpu", "3000", "one of 512, "),
         ("JobWorkerMemory", "14 GB", r"of the form \[1-9\]\[0-9\]\*g"),
@@ -149,8 +155,17 @@ def test_a_value_that_aws_would_refuse_later_is_refused_at_once(
     name: str, value: str, said: str
 ) -> None:
     """The platform takes a quarter of an hour: before it each value is held against its rule."""
-    with pytest.raises(LakegateError, match=f"BAD_SETTING: {name} is '{value}': it must be {said}"):
+    found = re.escape(f"BAD_SETTING: {name} is '{value}': it must be ") + said
+    with pytest.raises(LakegateError, match=found):
         refuse_unfit(_STAGE, {name: value}, *_FILES)
+
+
+@pytest.mark.parametrize(
+    "when", ["rate(1 minute)", "rate(12 hours)", "rate(10 days)", "cron(0/15 8-18 ? * MON-FRI *)"]
+)
+def test_schedules_of_eventbridge_fit(when: str) -> None:
+    """Both schedules take whatever EventBridge does."""
+    refuse_unfit(_STAGE, {"SweepSchedule": when, "DigestSchedule": when}, *_FILES)
 
 
 @pytest.mark.parametrize("stage", ["dev", "prod"])
