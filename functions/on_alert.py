@@ -237,13 +237,14 @@ def channels() -> AlertChannels:
     table = boto3.resource("dynamodb", config=CONFIG).Table(settings.threads_table)
     window, kept = settings.repeat_minutes * 60, (settings.keep_days + _WEEK) * _DAY
     topic, slack = settings.alert_topic, SlackSettings.of(os.environ)
+    own = settings.alert_queue
     return AlertChannels(
         threads=Threads(table, window, kept, time.time),
         log=LogAlerts(logger),
         slack=_slack(slack),
         topic=Topic(boto3.client("sns", config=CONFIG), topic) if topic else None,
         has_buttons=bool(slack.slack_users),
-        queue=Queue(boto3.client("sqs", config=CONFIG), settings.alert_queue),
+        queue=Queue(boto3.client("sqs", config=CONFIG), own) if own else None,
     )
 
 
