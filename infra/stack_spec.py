@@ -14,6 +14,7 @@ from infra.template import Template
 from lakegate.errors import LakegateError
 
 _FROM_SSM = "AWS::SSM::Parameter::Value<"
+_IN_REGION = re.compile(r"arn:[^:]+:[^:]+:([a-z0-9-]+):")
 _FUNCTION = "AWS::Serverless::Function"
 _MOST_SETTINGS = 4096  # bytes of a function's environment as JSON (AWS Lambda, "Lambda quotas")
 _QUEUES = {"Fn::Sub": "https://sqs.${AWS::Region}.amazonaws.com/${AWS::AccountId}/"}
@@ -84,8 +85,18 @@ def refuse_unfit(stage: Stage, chosen: Mapping[str, str], app: Path, platform: P
     """Raise LakegateError BAD_SETTING for values that AWS would refuse in the midst of all."""
     read = template.read(app)
     faults = [*template.unfit(read, chosen), *template.unfit(template.read(platform), chosen)]
-    if faults := [*dict.fromkeys(faults), *_too_long(read, stage, chosen)]:
+    faults = [*dict.fromkeys(faults), *_elsewhere(stage, chosen)]
+    if faults := [*faults, *_too_long(read, stage, chosen)]:
         raise LakegateError("BAD_SETTING", "\n".join(faults))
+
+
+def _elsewhere(stage: Stage, chosen: Mapping[str, str]) -> Iterator[str]:
+    """Yield the settings that name something of another region, which no service would take."""
+    for name, value in chosen.items():
+        for arn in value.split(","):
+            named = _IN_REGION.match(arn.strip())
+            if named and named[1] != stage.region:
+                yield f"{name} is in {named[1]}, and the stage in {stage.region}: name one there"
 
 
 def _too_long(read: Template, stage: Stage, chosen: Mapping[str, str]) -> Iterator[str]:

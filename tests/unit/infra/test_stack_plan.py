@@ -175,6 +175,25 @@ def test_what_stages_have_fits(stage: str) -> None:
         refuse_unfit(_STAGE, chosen, *_FILES)
 
 
+_KEY = "arn:aws:kms:{}:123456789012:key/1"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("AlertTopicArn", "arn:aws:sns:{}:123456789012:data-alerts"),
+        ("KmsKeyArn", _KEY),
+        ("ProducerKeyArns", f"{_KEY.format('eu-central-1')},{_KEY}"),
+        ("CertificateArn", "arn:aws:acm:{}:123456789012:certificate/1"),
+    ],
+)
+def test_what_a_stage_uses_is_in_its_region(name: str, value: str) -> None:
+    """SNS, S3, DynamoDB and load balancers refuse what is in another region."""
+    refuse_unfit(_STAGE, {name: value.format("eu-central-1")}, *_FILES)
+    with pytest.raises(LakegateError, match=f"{name} is in eu-west-1, .* in eu-central-1"):
+        refuse_unfit(_STAGE, {name: value.format("eu-west-1")}, *_FILES)
+
+
 def test_settings_that_lambda_does_not_take_are_refused() -> None:
     """Variables of more than 4 KB would end the update of the stack; the longest are named."""
     jars, buckets = ",".join(map(_JAR.format, range(12))), "arn:aws:s3:::their-files"
