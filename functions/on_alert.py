@@ -19,12 +19,19 @@ import boto3
 from slack_sdk import WebClient
 
 from functions.adapters.secrets import Secret
-from functions.adapters.sqs import QueuedAlert
+from functions.adapters.sqs import Queue, QueuedAlert
 from functions.model.messages.alert import Alert, Block, Kind
 from functions.notifications.alert_text import digest, member, without_buttons
 from functions.notifications.blocks import context, cut, escaped, header
 from functions.notifications.email import Topic
-from functions.notifications.slack import LogAlerts, Place, SlackAlerts, ThreadGone, bot_token
+from functions.notifications.slack import (
+    LogAlerts,
+    Place,
+    SlackAlerts,
+    ThreadGone,
+    Throttled,
+    bot_token,
+)
 from functions.notifications.slack_buttons import buttons, group_buttons
 from functions.notifications.threads import Known, Thread, Threads
 from functions.settings import AlertSettings, SlackSettings
@@ -42,7 +49,7 @@ _IN_THREADS = (Kind.FAILED, Kind.NOTICE, Kind.WARNING)
 class AlertChannels:
     """The channels for alerts: Slack, or the log where that is None; and a topic, if any.
 
-    `has_buttons` says whether some users may press buttons.
+    `has_buttons` says whether some users may press buttons. Alerts come from the `queue`.
     """
 
     threads: Threads
@@ -50,6 +57,7 @@ class AlertChannels:
     slack: SlackAlerts | None = None
     topic: Topic | None = None
     has_buttons: bool = False
+    queue: Queue | None = None
 
 
 def notify(channels: AlertChannels, body: str) -> None:
@@ -68,6 +76,12 @@ def notify(channels: AlertChannels, body: str) -> None:
         _show(channels.threads, channels.slack, queued.channel, alert)
     elif not queued.to_topic:
         channels.log.post(queued.channel, without_buttons(alert))
+
+
+def put_off(channels: AlertChannels, receipt: str, error: Exception) -> None:
+    """Have an alert delivered again once Slack's pause is over: later ones of its channel wait."""
+    if channels.queue and isinstance(error, Throttled):
+        channels.queue.put_off(receipt, error.seconds)
 
 
 def shown(alert: Alert, note: tuple[Block, ...] = ()) -> Alert:
@@ -223,12 +237,14 @@ def channels() -> AlertChannels:
     table = boto3.resource("dynamodb", config=CONFIG).Table(settings.threads_table)
     window, kept = settings.repeat_minutes * 60, (settings.keep_days + _WEEK) * _DAY
     topic, slack = settings.alert_topic, SlackSettings.of(os.environ)
+    own = settings.alert_queue
     return AlertChannels(
         threads=Threads(table, window, kept, time.time),
         log=LogAlerts(logger),
         slack=_slack(slack),
         topic=Topic(boto3.client("sns", config=CONFIG), topic) if topic else None,
         has_buttons=bool(slack.slack_users),
+        queue=Queue(boto3.client("sqs", config=CONFIG), own) if own else None,
     )
 
 
@@ -243,4 +259,4 @@ def _slack(settings: SlackSettings) -> SlackAlerts | None:
     return SlackAlerts(client, settings.slack_channel, token.after)
 
 
-handler = sqs_handler(notify, channels)
+handler = sqs_handler(notify, channels, failed=put_off)

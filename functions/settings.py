@@ -178,11 +178,13 @@ class AlertSettings(FromEnvironment):
 
     `threads_table` records notifications for a week longer than `keep_days`, for which failed
     branches are kept. Alerts with the same cause share a thread for `repeat_minutes`. `alert_topic`
-    is an SNS topic's ARN, "" without one.
+    is an SNS topic's ARN, "" without one. `alert_queue` is the queue's address, "" where
+    an earlier release was deployed.
     """
 
     threads_table: str
     alert_topic: str = ""
+    alert_queue: str = ""
     repeat_minutes: int = 60
     keep_days: int = 30
 

@@ -27,6 +27,10 @@ def _no_preparation(adapters: Any, body: str) -> None:
     """Do nothing before the work."""
 
 
+def _no_remedy(adapters: Any, receipt: str, error: Exception) -> None:
+    """Leave it to the queue when a message comes again."""
+
+
 def _no_conclusion(adapters: Any) -> None:
     """Do nothing after the work."""
 
@@ -36,13 +40,15 @@ def sqs_handler(
     adapters: Callable[[], With],
     first: Callable[[With, str], None] = _no_preparation,
     last: Callable[[With], None] = _no_conclusion,
+    failed: Callable[[With, str, Exception], None] = _no_remedy,
 ) -> Handler:
     """Return a Lambda handler that does `work` for the body of each message of a batch.
 
     It returns the messages to deliver again. `adapters` is called once for a batch, and where it
     fails for each message, so that its failure fails messages and not the Lambda. `first` runs for
     every message before any `work`; its failures are ignored, as `work` repeats them. `last` runs
-    once at the end, and its failure fails no message.
+    once at the end, and its failure fails no message. `failed` is told the receipt and the error
+    of each message that comes again; its own failure changes nothing.
     """
 
     @logger.inject_lambda_context
@@ -54,7 +60,7 @@ def sqs_handler(
                 first(of_batch(), record["body"])
         answer = process_partial_response(
             event=event,
-            record_handler=partial(_process, work, of_batch),
+            record_handler=partial(_process, work, failed, of_batch),
             processor=BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False),
             context=context,
         )
@@ -65,14 +71,30 @@ def sqs_handler(
 
 
 def _process(
-    work: Callable[[With, str], None], adapters: Callable[[], With], record: SQSRecord
+    work: Callable[[With, str], None],
+    failed: Callable[[With, str, Exception], None],
+    adapters: Callable[[], With],
+    record: SQSRecord,
 ) -> None:
     try:
         work(adapters(), record.body)
-    except Exception:
+    except Exception as error:
         body = record.body[:_LOGGED]
         logger.exception("this message will be delivered again", extra={"body": body})
+        _tell(failed, adapters, record.receipt_handle, error)
         raise
+
+
+def _tell(
+    failed: Callable[[With, str, Exception], None],
+    adapters: Callable[[], With],
+    receipt: str,
+    error: Exception,
+) -> None:
+    try:
+        failed(adapters(), receipt, error)
+    except Exception:  # noqa: BLE001 - the message comes again in any case
+        logger.exception("the queue alone decides when the message comes again")
 
 
 def _finish(last: Callable[[With], None], adapters: Callable[[], With]) -> None:

@@ -22,7 +22,7 @@ from functions.notifications.budget_alert import tell_budget
 from functions.notifications.missing_rights import telling
 from functions.on_job_run import job_run
 from functions.on_upload import upload
-from functions.operations.compaction.compact import settle, start_due, under_way
+from functions.operations.compaction.compact import settle, under_way
 from functions.operations.missing_files import missing_files
 from functions.operations.recovery.forgotten import PAGES, counted, forgotten
 from functions.operations.recovery.rebuild_ledger import restore
@@ -239,8 +239,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> Any:
     The event `{"everything": true}` makes it search the whole landing bucket at once. Commands ask
     it for what needs the publisher's token: `{"do": "seed"}` seeds main and returns what it added,
     `{"do": "examine"}` returns findings about the token, `{"do": "conformance"}` those about what
-    is relied on in Nessie. A daily schedule sends `{"do": "upkeep"}`, which starts the compaction
-    of tables that need it.
+    is relied on in Nessie.
     """
     match event:
         case {"do": "seed"}:
@@ -249,8 +248,6 @@ def handler(event: dict[str, Any], context: LambdaContext) -> Any:
             return [asdict(finding) for finding in carry_out([_publisher(adapters().settings)])]
         case {"do": "conformance"}:
             return [asdict(finding) for finding in _tried(adapters().settings)]
-        case {"do": "upkeep"}:
-            return {"compactions": sum(1 for _ in start_due(adapters()))}
         case {"everything": True}:
             return sweep(adapters(), everything=True)
     return sweep(adapters())  # for the schedule's event, and any other

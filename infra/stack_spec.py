@@ -1,7 +1,8 @@
 """A stack as it is to be: its name, its template, and its parameters."""
 
+import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,18 @@ from infra.template import Template
 from lakegate.errors import LakegateError
 
 _FROM_SSM = "AWS::SSM::Parameter::Value<"
+_IN_REGION = re.compile(r"arn:[^:]+:[^:]+:([a-z0-9-]+):")
+_FUNCTION = "AWS::Serverless::Function"
+_MOST_SETTINGS = 4096  # bytes of a function's environment as JSON (AWS Lambda, "Lambda quotas")
+_QUEUES = {"Fn::Sub": "https://sqs.${AWS::Region}.amazonaws.com/${AWS::AccountId}/"}
+_NAMED_BY = {
+    "AWS::S3::Bucket": "BucketName",
+    "AWS::DynamoDB::Table": "TableName",
+    "AWS::Logs::LogGroup": "LogGroupName",
+    "AWS::SQS::Queue": "QueueName",
+}
+_RANDOM = "0123456789ab"  # which CloudFormation adds to a role's name
+_PLACEHOLDER = re.compile(r"\$\{([^}]+)\}")
 
 
 @dataclass(frozen=True)
@@ -66,6 +79,72 @@ def refuse_unknown(chosen: Mapping[str, str], files: Iterable[Path]) -> None:
     if unknown := sorted(set(chosen) - set(known)):
         message = f"there is no setting {', '.join(unknown)}; there are: {', '.join(known)}"
         raise LakegateError("BAD_SETTING", message)
+
+
+def refuse_unfit(stage: Stage, chosen: Mapping[str, str], app: Path, platform: Path) -> None:
+    """Raise LakegateError BAD_SETTING for values that AWS would refuse in the midst of all."""
+    read = template.read(app)
+    faults = [*template.unfit(read, chosen), *template.unfit(template.read(platform), chosen)]
+    faults = [*dict.fromkeys(faults), *_elsewhere(stage, chosen)]
+    if faults := [*faults, *_too_long(read, stage, chosen)]:
+        raise LakegateError("BAD_SETTING", "\n".join(faults))
+
+
+def _elsewhere(stage: Stage, chosen: Mapping[str, str]) -> Iterator[str]:
+    """Yield the settings that name something of another region, which no service would take."""
+    for name, value in chosen.items():
+        for arn in value.split(","):
+            named = _IN_REGION.match(arn.strip())
+            if named and named[1] != stage.region:
+                yield f"{name} is in {named[1]}, and the stage in {stage.region}: name one there"
+
+
+def _too_long(read: Template, stage: Stage, chosen: Mapping[str, str]) -> Iterator[str]:
+    """Yield a function whose settings are longer than Lambda takes, if any, and what to do."""
+    known = _references(read, stage, chosen)
+    for each in read["Resources"].values():
+        if each["Type"] == _FUNCTION:
+            variables = each["Properties"]["Environment"]["Variables"]
+            said = {name: _filled(value, known) for name, value in variables.items()}
+            size = len(json.dumps(said, separators=(",", ":")))
+            mine = chosen.keys() & set(template.references(variables))
+            longest = sorted(mine, key=lambda name: -len(chosen[name]))[:2]
+            if size > _MOST_SETTINGS:
+                yield (
+                    f"the settings of {_filled(each['Properties']['FunctionName'], known)} have"
+                    f" {size:,} bytes, and Lambda takes {_MOST_SETTINGS:,}: shorten"
+                    f" {' or '.join(longest)}"
+                )
+                return  # most functions have the same ones
+
+
+def _references(read: Template, stage: Stage, chosen: Mapping[str, str]) -> dict[str, str]:
+    """Return what references become, facts and roles about: they are known to AWS alone."""
+    here = {"Region": stage.region, "AccountId": stage.account, "NoValue": ""}
+    known = {**template.defaults(read), **parameters(read, stage, chosen)}
+    known |= {f"AWS::{name}": text for name, text in here.items()}
+    for name, each in read["Resources"].items():
+        by = _NAMED_BY.get(each["Type"], "")
+        own = _filled(each["Properties"][by], known) if by else f"{stage.stack}-{name}-{_RANDOM}"
+        known[name] = (_filled(_QUEUES, known) if by == "QueueName" else "") + own
+    return known
+
+
+def _filled(value: Any, known: Mapping[str, str]) -> str:
+    """Return what a value becomes; of two that a condition chooses between the longer."""
+    match value:
+        case {"Ref": str(name)}:
+            return known[name]
+        case {"Fn::GetAtt": [str(name), "Arn"]}:
+            return f"arn:aws:iam::{known['AWS::AccountId']}:role/{known[name]}"
+        case {"Fn::If": [_, *both]}:
+            return max((_filled(each, known) for each in both), key=len)
+        case {"Fn::Sub": [str(text), dict(own)]}:
+            more = {name: _filled(each, known) for name, each in own.items()}
+            return _filled({"Fn::Sub": text}, {**known, **more})
+        case {"Fn::Sub": str(text)}:
+            return _PLACEHOLDER.sub(lambda found: known[found[1]], text)
+    return str(value)
 
 
 def is_production(chosen: Mapping[str, str]) -> bool:

@@ -4,6 +4,7 @@ CloudFormation refuses YAML's anchors, with which template.yaml avoids repetitio
 """
 
 import json
+import math
 import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -86,6 +87,32 @@ def _holds(condition: Any, known: Mapping[str, str]) -> bool:
         case {"Fn::Contains": [list(literals), {"Ref": str(name)}]}:
             return known.get(name, "") in literals
     raise ValueError(f"a rule has a condition that is not supported: {condition}")
+
+
+def unfit(template: Template, chosen: Mapping[str, str]) -> list[str]:
+    """Return which of the chosen values CloudFormation, or a function, would refuse, and why."""
+    known = template["Parameters"]
+    return [
+        f"{name} is {value!r}: it must be {wanted}"
+        for name, value in chosen.items()
+        if name in known and (wanted := _wanted(known[name], value))
+    ]
+
+
+def _wanted(parameter: Mapping[str, Any], value: str) -> str:
+    """Return in words what a parameter's constraints want instead of the value, "" if it fits."""
+    low, high = parameter.get("MinValue", 0), parameter.get("MaxValue", math.inf)
+    allowed, pattern = parameter.get("AllowedValues", ()), parameter.get("AllowedPattern", ".*")
+    # CloudFormation would take fractions, the functions do not.
+    is_whole = re.fullmatch("[0-9]+", value) is not None
+    if parameter["Type"] == "Number" and not (is_whole and low <= int(value) <= high):
+        most = f" and {high} at most" if high < math.inf else ""
+        return f"a whole number, {low} at least{most}"
+    if allowed and value not in map(str, allowed):
+        return f"one of {', '.join(map(str, allowed))}"
+    if re.fullmatch(pattern, value, re.DOTALL):
+        return ""
+    return str(parameter.get("ConstraintDescription", f"of the form {pattern}"))
 
 
 def with_code(template: Mapping[str, Any], address: str | Mapping[str, Any]) -> Template:

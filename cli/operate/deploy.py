@@ -109,6 +109,7 @@ def deploy(
     site = connect(replace(site.stage, lake=lake), boto3.client, tell)
     refuse_invalid(CONTRACTS, Limits.chosen(chosen))
     stack_spec.refuse_unknown(chosen, (_APP, _PLATFORM))
+    stack_spec.refuse_unfit(site.stage, chosen, _APP, _PLATFORM)
     refuse_another(site, chosen)
     production = stack_spec.is_production(chosen)
     built = package.build(ROOT, tell, processors=package.architecture(chosen))

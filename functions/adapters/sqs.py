@@ -38,6 +38,13 @@ class Queue:
         self._url = url
         self.name = url.rsplit("/", 1)[-1]
 
+    def put_off(self, receipt: str, seconds: int) -> None:
+        """Deliver a received message again after so many seconds, not after the queue's own."""
+        with translated(self.name):
+            self._client.change_message_visibility(
+                QueueUrl=self._url, ReceiptHandle=receipt, VisibilityTimeout=seconds
+            )
+
     def _send(self, body: str, called: str = "", **ids: str) -> None:
         """Send a body; `called` names the queue in errors. `ids` of FIFO queues have any length."""
         short = {name: _digest(text) for name, text in ids.items()}

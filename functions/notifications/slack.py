@@ -19,6 +19,7 @@ from functions.model.messages.alert import Alert
 from lakegate.errors import LakegateError, Permanent, Transient
 
 _LONGEST_WAIT = 10  # seconds; the function has time for a few such waits
+_LONGEST_PAUSE = 3600  # seconds for which an alert is put off; then it is tried
 # Slack's error codes ("chat.postMessage", "chat.update").
 _TOKEN_REFUSED = (
     *("invalid_auth", "not_authed", "account_inactive", "token_expired", "token_revoked"),
@@ -139,6 +140,14 @@ class _ShortWaits(RateLimitErrorRetryHandler):
         return seconds.isdigit() and int(seconds) <= _LONGEST_WAIT
 
 
+class Throttled(Transient):
+    """Slack asks for a pause of so many `seconds`, which are too many for the function to wait."""
+
+    def __init__(self, seconds: int) -> None:
+        super().__init__("SLACK_UNAVAILABLE", f"Slack asks for a pause of {seconds} seconds")
+        self.seconds = seconds
+
+
 class _TokenRefused(Transient):
     """Slack refused the bot's token: an administrator must store another in its secret."""
 
@@ -159,12 +168,21 @@ def _refusal(error: SlackApiError) -> Transient | Permanent:
     answer = error.response
     status = getattr(answer, "status_code", 0)
     code = str(answer.get("error") or f"HTTP {status}") if hasattr(answer, "get") else str(answer)
+    if (pause := _pause(error)) > _LONGEST_WAIT:
+        return Throttled(min(pause, _LONGEST_PAUSE))
     if code in _TRANSIENT or status >= 429:
         return Transient("SLACK_UNAVAILABLE", f"Slack answered: {code}")
     if code in _TOKEN_REFUSED:
         message = f"Slack refused the bot's token ({code}): store a valid one in Slack's secret"
         return _TokenRefused("SLACK_TOKEN_REFUSED", message)
     return _Refused(code)
+
+
+def _pause(error: SlackApiError) -> int:
+    """Return for how many seconds Slack wants no call, 0 if it does not say."""
+    headers = getattr(error.response, "headers", {})
+    told = [str(text) for name, text in headers.items() if name.lower() == "retry-after"]
+    return int(told[0]) if told and told[0].isdigit() else 0
 
 
 @dataclass(frozen=True)

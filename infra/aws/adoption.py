@@ -2,6 +2,7 @@
 
 `lakegate destroy` reduces a stack to what holds data. Any other way to delete one, such as
 `osls remove`, leaves the buckets, the ledger and the logs without a stack, and their names taken.
+So does an older release with the logs of functions that it does not have.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,32 +26,50 @@ _NAMED_BY = {
 
 
 def find(site: Site, wanted: StackSpec) -> list[Existing]:
-    """Return what a stack that does not exist could not create, as it is there already."""
-    if site.stacks.exists(wanted.stack):
-        return []
+    """Return what the stack does not have and could not create, as it is there already."""
+    deployed = _deployed(site, wanted.stack).get("Resources", {})
     kept = [
         Existing(name, resource["Type"], by, _named(resource["Properties"][by], site))
         for name, resource in wanted.template["Resources"].items()
-        if resource.get("DeletionPolicy") in RETAINED and (by := _NAMED_BY.get(resource["Type"]))
+        if resource.get("DeletionPolicy") in RETAINED
+        and name not in deployed
+        and (by := _NAMED_BY.get(resource["Type"]))
     ]
     with translated("ADOPTION_FAILED", "cannot look for what an earlier stack left"):
         return [each for each in kept if _is_there(site, each)]
 
 
 def adopt(site: Site, wanted: StackSpec) -> None:
-    """Create the stack from what is there already, if anything is. Raises LakegateError."""
+    """Take into the stack, or create it from, what is there already. Raises LakegateError."""
     kept = find(site, wanted)
     if not kept:
         return
     data = ", ".join(each.id for each in kept if each.type != _LOGS)
-    site.tell(f"an earlier stack left {data or 'its logs'}: the new one takes them back")
+    site.tell(f"an earlier deployment left {data or 'its logs'}: the stack takes them back")
+    deployed = _deployed(site, wanted.stack)
     left = _as_it_is(site, template.alone(wanted.template, {each.name for each in kept}), kept)
-    parameters = {n: v for n, v in wanted.parameters.items() if n in left["Parameters"]}
+    left = _beside(deployed, left)
+    values = {**wanted.parameters, **dict.fromkeys(deployed.get("Parameters", {}))}
+    parameters = {name: value for name, value in values.items() if name in left["Parameters"]}
     source = site.artifacts.template(template.body(left))
     planned = site.stacks.plan(wanted.stack, source, parameters, kept)
     if planned is None:
         raise LakegateError("ADOPTION_FAILED", f"the stack {wanted.stack} takes nothing back")
     site.stacks.carry_out(planned)
+
+
+def _deployed(site: Site, stack: str) -> Template:
+    """Return the stack's template, an empty one without a stack."""
+    return site.stacks.template(stack) if site.stacks.exists(stack) else {}
+
+
+def _beside(deployed: Template, left: Template) -> Template:
+    """Return the deployed template with what another one has more; it changes nothing itself."""
+    parts = {
+        part: {**left.get(part, {}), **deployed.get(part, {})}
+        for part in ("Parameters", "Conditions", "Resources")
+    }
+    return {**left, **deployed, **{name: part for name, part in parts.items() if part}}
 
 
 def _as_it_is(site: Site, left: Template, existing: Iterable[Existing]) -> Template:

@@ -16,6 +16,7 @@ HOLDS = {
     "AWS::RDS::DBInstance": "Nessie would start with an empty database",
     "AWS::RDS::DBCluster": "Nessie would start with an empty database",
     "AWS::SecretsManager::Secret": "its text would be lost",
+    "AWS::EC2::VPC": "Nessie's database cannot leave its network",
     "AWS::KMS::Key": "what it encrypted could not be read again",
 }
 # A warehouse that is set up again is refreshed by each table's next publish. Without its threads

@@ -45,6 +45,7 @@ def _sam(root: Path, stage: Stage, template: Template) -> list[str]:
     return [
         *("sam", "deploy", "--stack-name", stage.stack, "--region", stage.region),
         *("--s3-bucket", stage.artifact_bucket, "--s3-prefix", "sam"),
+        *("--tags", *(f"{key}={value}" for key, value in stage.tags.items())),
         *("--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset"),
         *("--no-fail-on-empty-changeset", "--parameter-overrides"),
         *(*overrides, f"Stage={stage.name}"),

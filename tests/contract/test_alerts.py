@@ -1,6 +1,7 @@
 """Alerts are posted to Slack (the local stand-in) or to the log."""
 
 import logging
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 import requests
 from slack_sdk import WebClient
 
-from functions.adapters.sqs import QueuedAlert
+from functions.adapters.sqs import AlertQueue, Queue, QueuedAlert
 from functions.model.audit_outcome import AuditOutcome
 from functions.model.ingestion import Ingestion, State
 from functions.model.messages.alert import Alert, Kind
@@ -18,7 +19,8 @@ from functions.notifications.alert_text import alert, recovered, unreadable_even
 from functions.notifications.email import Topic
 from functions.notifications.slack import LogAlerts, SlackAlerts
 from functions.notifications.threads import Threads
-from functions.on_alert import AlertChannels, notify
+from functions.on_alert import AlertChannels, notify, put_off
+from functions.sqs_handler import sqs_handler
 from functions.telemetry import logger
 from infra.local.slack.faults import Faults
 from infra.local.slack.people import TOKEN
@@ -30,6 +32,7 @@ from lakegate.job.landing import BATCH
 from tests.contract.test_replies import served
 from tests.fakes.examples import FAILED, INGESTION, REPORT
 from tests.fakes.faults import Fault, Journal, ProcessDied, die
+from tests.fakes.lambda_context import Context
 from tests.fakes.threads import FakeThreads
 
 DEFAULT = "#lakegate"
@@ -458,6 +461,52 @@ def test_the_last_word_is_the_newest(local_slack: LocalSlack) -> None:
             )
     assert local_slack.threaded() == {f"Resolved: {first.text}": [last.text, answer.text]}
     assert [notice.text for notice in topic.got] == [first.text, last.text, answer.text]
+
+
+class Queues:
+    """SQS, and how long each message is hidden at a function's request."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self.seconds: list[int] = []
+
+    def change_message_visibility(self, **asked: Any) -> None:
+        """Do as SQS does, which refuses what it does not know."""
+        self.client.change_message_visibility(**asked)
+        self.seconds.append(asked["VisibilityTimeout"])
+
+
+@pytest.mark.parametrize(
+    ("faults", "hidden"),
+    [
+        ({"ratelimit_next": 1, "retry_after": 30}, [30]),
+        ({"ratelimit_next": 1, "retry_after": 90_000}, [3600]),
+        ({"fail_next": 1}, []),
+    ],
+)
+def test_an_alert_comes_again_when_slack_takes_it(
+    local_slack: LocalSlack, sqs: Any, faults: dict[str, int], hidden: list[int]
+) -> None:
+    """A pause that Slack asks for ends a channel's wait, which an outage leaves to the queue."""
+    fifo = {"FifoQueue": "true", "VisibilityTimeout": "360"}
+    url = sqs.create_queue(QueueName=f"{uuid.uuid4().hex}.fifo", Attributes=fifo)["QueueUrl"]
+    AlertQueue(sqs, url).post("#orders", ALERT)
+    (got,) = sqs.receive_message(QueueUrl=url)["Messages"]
+    record = {"messageId": "m", "receiptHandle": got["ReceiptHandle"], "body": got["Body"]}
+    event, queues = {"Records": [{**record, "attributes": {}}]}, Queues(sqs)
+    channels = AlertChannels(
+        local_slack.threads,
+        LogAlerts(logger),
+        local_slack.alerts(),
+        has_buttons=True,
+        queue=Queue(queues, url),
+    )
+    handler: Any = sqs_handler(notify, lambda: channels, failed=put_off)
+    local_slack.suffer(**faults)
+    assert handler(event, Context()) == {"batchItemFailures": [{"itemIdentifier": "m"}]}
+    assert queues.seconds == hidden
+    assert handler(event, Context()) == {"batchItemFailures": []}
+    assert len(local_slack.posted()) == 1
 
 
 def test_slack_and_topic_fail_alone(local_slack: LocalSlack) -> None:

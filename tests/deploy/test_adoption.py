@@ -1,6 +1,7 @@
 """What a deleted stack left is taken into the next one."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -120,6 +121,26 @@ def test_a_removed_stack_comes_back_with_its_data(
     assert client("dynamodb").scan(TableName=_TABLE)["Count"] == 1
     indexes = client("dynamodb").describe_table(TableName=_TABLE)["Table"]["GlobalSecondaryIndexes"]
     assert {each["IndexName"] for each in indexes} == {"by_state", "by_day", "by_key"}
+
+
+def test_what_a_release_in_between_left_out_is_taken_back(
+    site: Site, client: Callable[[str], Any], told: list[str]
+) -> None:
+    """An older release does not know a log group, which stays; a newer one has it again."""
+    newer = wanted("state", "day", "key")
+    without = {name: r for name, r in newer.template["Resources"].items() if name != "Logs"}
+    older = replace(newer, template={**newer.template, "Resources": without})
+    deploy_stack(site, newer)
+    deploy_stack(site, older)
+    assert client("logs").describe_log_groups(logGroupNamePrefix=_LOGS)["logGroups"]
+
+    adoption.adopt(site, newer)
+
+    assert any("its logs" in line for line in told)
+    every = {each.name: each.id for each in site.stacks.resources(_STAGE.stack)}
+    assert (every["Logs"], set(every)) == (_LOGS, {"Lake", "Table", "Logs", "Queue"})
+    deploy_stack(site, newer)
+    assert site.stacks.outputs(_STAGE.stack) == {"TableName": _TABLE}
 
 
 def test_without_remains_nothing_is_taken_back(site: Site, told: list[str]) -> None:

@@ -38,7 +38,7 @@ DENIED = ("AccessDenied", "AccessDeniedException")
 # Functions that no event of the test invokes.
 EXAMINE = {"do": "examine"}
 INVOKED: Sequence[tuple[str, dict[str, Any]]] = (
-    *(("expire", {}), ("rotate", {})),
+    *(("expire", {}), ("compact", {}), ("rotate", {})),
     *(("checkup", EXAMINE), ("sweep", EXAMINE)),
 )
 # CloudFormation puts the stack's name before a role's, and a random part after it.
@@ -241,7 +241,7 @@ def test_what_is_asked_of_aws_is_what_the_policies_allow(gate: Gate) -> None:
     for name, request in INVOKED:
         checkup.ask(boto3.client("lambda"), gate.stack.functions[name], request)
     ours = assert_told_as_allowed(gate, Compiled.of(TEMPLATE, **parameters(gate)).roles())
-    invoked = {"ExpireRole", "RotateRole", "CheckupRole", "SweepRole"}
+    invoked = {"ExpireRole", "CompactRole", "RotateRole", "CheckupRole", "SweepRole"}
     assert invoked | {"OnUploadRole", "OnJobRunRole", "JobRole"} <= {name for name, _ in ours}
     assert unexpected(gate) == []
 

@@ -12,7 +12,7 @@ class SlackError(Exception):
         super().__init__(code)
         self.answer = {"ok": False, "error": code, **more}
         self.status = status
-        self.headers = {"Retry-After": "1"} if status == 429 else {}
+        self.headers: dict[str, str] = {}
 
 
 @dataclass
@@ -22,6 +22,7 @@ class Faults:
     fail_next: int = 0
     away_seconds: float = 0
     ratelimit_next: int = 0
+    retry_after: int = 1
     missing_channels: tuple[str, ...] = ()
     archived_channels: tuple[str, ...] = ()
     sends_again: int = 0
@@ -37,7 +38,9 @@ class Faults:
             raise SlackError("service_unavailable", 503)
         if self.ratelimit_next > 0:
             self.ratelimit_next -= 1
-            raise SlackError("ratelimited", 429)
+            limited = SlackError("ratelimited", 429)
+            limited.headers["Retry-After"] = str(self.retry_after)
+            raise limited
 
     def check_channel(self, channel: str) -> None:
         """Raise SlackError if it is missing or archived."""

@@ -14,7 +14,8 @@ reference in Slack's documentation.
 
     {"fail_next": 2,            the next 2 calls are answered with HTTP 503
      "away_seconds": 30,        so is every call in the next 30 seconds
-     "ratelimit_next": 1,       the next call is answered with HTTP 429 and Retry-After
+     "ratelimit_next": 1,       the next call is answered with HTTP 429 and Retry-After,
+     "retry_after": 30,         which is so many seconds, else 1
      "sends_again": 2,          each pressed button is sent twice more, as if it had timed out
      "missing_channels": ["#x"],    such a channel does not exist
      "archived_channels": ["#y"]}   such a channel takes no messages

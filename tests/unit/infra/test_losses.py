@@ -20,6 +20,7 @@ _TABLE, _QUEUE, _FUNCTION = "AWS::DynamoDB::Table", "AWS::SQS::Queue", "AWS::Lam
         Change("Ledger", _TABLE, "Modify", "True", ("KeySchema",)),
         Change("Lake", "AWS::S3::Bucket", "Modify", "True", ("BucketName",)),
         Change("Uploads", _QUEUE, "Remove"),
+        Change("Vpc", "AWS::EC2::VPC", "Modify", "True", ("CidrBlock",)),
     ],
 )
 def test_what_holds_data_is_neither_removed_nor_replaced(change: Change) -> None:

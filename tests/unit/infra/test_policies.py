@@ -1,10 +1,13 @@
 """Least privilege, read from the templates as CloudFormation would resolve them."""
 
+import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from infra import template
 from tests.compiled import ACCOUNT, EMR, Compiled
 from tests.policies import Identity, Statement, listed, statements
 
@@ -175,10 +178,20 @@ def test_the_job_takes_files_from_one_queue_and_names_reports_in_another() -> No
 
 
 @pytest.mark.parametrize("name", sorted(ROLES))
+def test_alerts_alone_are_put_off(name: str) -> None:
+    """Slack asks for pauses; all other messages come again when their queue says so."""
+    for queue in QUEUES:
+        of_alerts = name == "OnAlertRole" and queue == APP.arn("AlertQueue")
+        of_files = name == "JobRole" and queue == APP.arn("WorkQueue")
+        may = ROLES[name].may("sqs:ChangeMessageVisibility", queue)
+        assert may is (of_alerts or of_files), queue
+
+
+@pytest.mark.parametrize("name", sorted(ROLES))
 def test_who_starts_jobs_sends_files_to_shared_runs(name: str) -> None:
-    """The roles that start job runs, and no other, send to the work queue; only the job takes."""
+    """The roles that start files' runs alone send to the work queue; only the job takes."""
     role, queue = ROLES[name], APP.arn("WorkQueue")
-    starts = role.may("emr-serverless:StartJobRun", APPLICATION)
+    starts = role.may("emr-serverless:StartJobRun", APPLICATION) and name != "CompactRole"
     assert role.may("sqs:SendMessage", queue) is starts
     counts = starts or name in ("JobRole", "CheckupRole")
     assert role.may("sqs:GetQueueAttributes", queue) is counts
@@ -238,7 +251,7 @@ def test_who_may_discard_can_change_nothing_else() -> None:
         assert person.may("s3:GetObject", lake(path)) is ("/metadata/" in path), path
 
 
-PUBLISHING = {"OnJobRunRole", "SweepRole", "ActRole", "ExpireRole", "RotateRole"}
+PUBLISHING = {"OnJobRunRole", "SweepRole", "ActRole", "ExpireRole", "RotateRole", "CompactRole"}
 
 
 @pytest.mark.parametrize("name", sorted(ROLES))
@@ -252,14 +265,14 @@ def test_only_functions_that_publish_or_clean_up_read_the_publishers_token(name:
         assert trust["Principal"] == {"Service": "lambda.amazonaws.com"}
 
 
-@pytest.mark.parametrize("name", sorted(PUBLISHING - {"ExpireRole", "RotateRole"}))
+@pytest.mark.parametrize("name", sorted(PUBLISHING - {"ExpireRole", "RotateRole", "CompactRole"}))
 def test_who_publishes_keeps_what_published_files_measured(name: str) -> None:
     """Whoever publishes files together records them at once, and what they measured with them."""
     for action in ("s3:GetObject", "s3:PutObject"):
         assert ROLES[name].may(action, lake("baselines/shop.orders.json")), action
 
 
-@pytest.mark.parametrize("name", ["OnUploadRole", "OnJobRunRole", "SweepRole"])
+@pytest.mark.parametrize("name", ["OnUploadRole", "OnJobRunRole", "SweepRole", "CompactRole"])
 def test_who_starts_jobs_may_do_all_that_it_takes(name: str) -> None:
     """Roles that start runs may tag them, look whether they are up, and pass the job's role."""
     role, runs = ROLES[name], [f"{each}/jobruns/00f1" for each in APPLICATIONS]
@@ -276,6 +289,30 @@ def test_who_starts_jobs_may_do_all_that_it_takes(name: str) -> None:
     assert lists == [name == "SweepRole"] * 2
     other = APPLICATION.replace("00app", "00other")
     assert not role.may("emr-serverless:StartJobRun", other)
+
+
+@pytest.mark.parametrize("name", ["Expire", "Compact"])
+def test_what_reads_all_tables_has_time_and_a_processor(name: str) -> None:
+    """The daily functions read each table's metadata, and no rule gives the sweep their work."""
+    function = APP.resources[f"{name}LambdaFunction"]["Properties"]
+    assert (function["Timeout"], function["MemorySize"]) == (900, 2048)
+    (target,) = APP.resources[f"{name}Rule"]["Properties"]["Targets"]
+    assert target["Arn"] == {"Fn::GetAtt": [f"{name}LambdaFunction", "Arn"]}
+    rules = [each for each in APP.resources.values() if each["Type"] == "AWS::Events::Rule"]
+    assert str(rules).count("'SweepLambdaFunction'") == 1
+
+
+def test_who_starts_compactions_reads_tables_metadata_and_writes_the_ledger_alone() -> None:
+    """The role sees which tables have many small files; it changes nothing in the lake."""
+    role = ROLES["CompactRole"]
+    assert role.may("s3:GetObject", lake(f"warehouse/shop/orders_{UUID}/metadata/a.avro"))
+    assert role.may("s3:GetObject", lake("contracts/shop.orders.yaml"))
+    assert role.may(*table("UpdateItem"))
+    for path in IN_LAKE:
+        assert not role.may("s3:PutObject", lake(path)), path
+        assert role.may("s3:GetObject", lake(path)) is ("/metadata/" in path or "contracts" in path)
+    for queue in QUEUES:
+        assert not role.may("sqs:SendMessage", queue)
 
 
 def test_both_applications_and_no_other_are_let_in() -> None:
@@ -316,6 +353,19 @@ def test_what_expires_in_the_lake_is_changed_through_the_template() -> None:
     by_template = {**tls, "aws__CalledViaFirst": "cloudformation.amazonaws.com"}
     assert not ADMIN.may("s3:PutLifecycleConfiguration", LAKE, policy, **tls)
     assert ADMIN.may("s3:PutLifecycleConfiguration", LAKE, policy, **by_template)
+
+
+def test_a_function_that_queues_its_own_next_message_may_go_round() -> None:
+    """Lambda drops the seventeenth message of a chain where its function does not allow loops."""
+    every = {n: r["Properties"] for n, r in APP.resources.items() if n.endswith("Mapping")}
+    round_trips = set()
+    for each in every.values():
+        function = each["FunctionName"]["Fn::GetAtt"][0]
+        role = APP.resources[function]["Properties"]["Role"]["Fn::GetAtt"][0]
+        if ROLES[role].may("sqs:SendMessage", APP.arn(each["EventSourceArn"]["Fn::GetAtt"][0])):
+            round_trips.add(function)
+    allowed = {n for n, r in APP.resources.items() if r.get("Properties", {}).get("RecursiveLoop")}
+    assert round_trips == allowed == {"ActLambdaFunction"}
 
 
 def test_queues_are_reached_by_tls_alone() -> None:
@@ -410,6 +460,31 @@ TAKING_KEYS = {
     "secretsmanager": (("secretsmanager:PutSecretValue",), ("secretsmanager:GetSecretValue",)),
     "sns": (("sns:Publish",), ("sns:Publish",)),
 }
+
+
+MOST_KEYS, MOST_BUCKETS = 15, 5
+
+
+def test_the_largest_policies_fit_a_role() -> None:
+    """With all that a stage may name, and the longest names, no role has too long policies."""
+    keys = [f"arn:aws:kms:ap-southeast-2:{ACCOUNT}:key/mrk-{n:032}" for n in range(MOST_KEYS)]
+    named = {
+        "Stage": "a" * 20,
+        "LakeBucketName": "l" * 63,
+        "KmsKeyArn": keys[0],
+        "ProducerKeyArns": ",".join(keys),
+        "LandingBucketArns": ",".join(f"arn:aws:s3:::{n:063}" for n in range(MOST_BUCKETS)),
+    }
+    for name, value in named.items():
+        pattern = template.read(ROOT / "template.yaml")["Parameters"][name]["AllowedPattern"]
+        assert re.fullmatch(pattern, value), name
+        if name.endswith("Arns"):
+            assert not re.fullmatch(pattern, f"{value},{value.rpartition(',')[2]}"), name
+    for name, role in (
+        Compiled.of(ROOT / "template.yaml", **{**EVERYTHING, **named}).roles().items()
+    ):
+        size = sum(len(re.sub(r"\s", "", json.dumps(policy))) for policy in role.policies)
+        assert size <= 10_240, name  # characters without white space (IAM quotas)
 
 
 PLATFORM = Compiled.of(ROOT / "infra/platform.yml", KmsKeyArn=KEY)

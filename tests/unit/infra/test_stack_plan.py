@@ -1,6 +1,7 @@
 """The parameters of a stage's stack and the names of its parts."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from moto import mock_aws
 from infra.aws.facts import PLATFORM, check_platform
 from infra.aws.losses import refuse_another_key, refuse_another_lake
 from infra.aws.site import choices, connect, has_own_platform
-from infra.stack_spec import is_production, parameters, refuse_unknown
+from infra.stack_spec import is_production, parameters, refuse_unfit, refuse_unknown
 from infra.stage import Stage, checked_name
 from lakegate.errors import LakegateError
 
@@ -122,6 +123,87 @@ def test_an_unknown_setting_is_refused() -> None:
     """A misspelled setting is an error that lists the known settings."""
     with pytest.raises(LakegateError, match=r"SlackChanel.*SlackChannel"):
         refuse_unknown({"SlackChanel": "#lake"}, [_ROOT / "template.yaml"])
+
+
+_FILES = (_ROOT / "template.yaml", _ROOT / "infra" / "platform.yml")
+_JAR = "s3://lakegate-jars-123456789012/libraries/iceberg-aws-bundle-1.10.0-{:03}.jar"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("AlertTopicArn", "arn:aws:sns:eu-west-1:123456789012:a.fifo", "the ARN of a standard"),
+        ("TableMetrics", "yes", "one of true, false"),
+        ("JobTimeoutMinutes", "3", "a whole number, 5 at least and 1440 at most"),
+        ("GraceSeconds", "2.5", "a whole number, 0 at least"),
+        ("UploadConcurrency", "two", "a whole number, 2 at least and 1000 at most"),
+        ("FunctionTimeout", "1200", "a whole number, 1 at least and 900 at most"),  # Lambda
+        ("VisibilityTimeout", "86400", "a whole number, 0 at least and 43200 at most"),  # SQS
+        ("KeepDays", "0", "a whole number, 1 at least"),  # S3's NoncurrentDays
+        ("LogRetentionDays", "45", "one of 1, 3, 5, 7, 14, 30, 60"),  # CloudWatch Logs
+        ("SweepSchedule", "rate(1 minutes)", "as in rate"),  # EventBridge
+        ("DigestSchedule", "cron(0 7 * * MON)", "as in rate"),
+        ("AlarmEmail", "data-platform", "one e-mail address"),  # SNS
+        ("AlarmEmail", "a@b.c, d@b.c", "one e-mail address"),
+        ("BudgetEmail", "data-platform", "one e-mail address"),
+        ("JobWorkerCores", "6", "one of 1, 2, 4, 8, 16"),  # EMR Serverless
+        ("NessieCpu", "3000", "one of 512, "),
+        ("JobWorkerMemory", "14 GB", r"of the form \[1-9\]\[0-9\]\*g"),
+    ],
+)
+def test_a_value_that_aws_would_refuse_later_is_refused_at_once(
+    name: str, value: str, said: str
+) -> None:
+    """The platform takes a quarter of an hour: before it each value is held against its rule."""
+    found = re.escape(f"BAD_SETTING: {name} is '{value}': it must be ") + said
+    with pytest.raises(LakegateError, match=found):
+        refuse_unfit(_STAGE, {name: value}, *_FILES)
+
+
+@pytest.mark.parametrize(
+    "when", ["rate(1 minute)", "rate(12 hours)", "rate(10 days)", "cron(0/15 8-18 ? * MON-FRI *)"]
+)
+def test_schedules_of_eventbridge_fit(when: str) -> None:
+    """Both schedules take whatever EventBridge does."""
+    refuse_unfit(_STAGE, {"SweepSchedule": when, "DigestSchedule": when}, *_FILES)
+
+
+@pytest.mark.parametrize("stage", ["dev", "prod"])
+def test_what_stages_have_fits(stage: str) -> None:
+    """The settings that the project has are accepted, and so is none."""
+    for chosen in ({}, choices(_ROOT / "stages" / f"{stage}.yml")):
+        refuse_unfit(_STAGE, chosen, *_FILES)
+
+
+_KEY = "arn:aws:kms:{}:123456789012:key/1"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("AlertTopicArn", "arn:aws:sns:{}:123456789012:data-alerts"),
+        ("KmsKeyArn", _KEY),
+        ("ProducerKeyArns", f"{_KEY.format('eu-central-1')},{_KEY}"),
+        ("CertificateArn", "arn:aws:acm:{}:123456789012:certificate/1"),
+    ],
+)
+def test_what_a_stage_uses_is_in_its_region(name: str, value: str) -> None:
+    """SNS, S3, DynamoDB and load balancers refuse what is in another region."""
+    refuse_unfit(_STAGE, {name: value.format("eu-central-1")}, *_FILES)
+    with pytest.raises(LakegateError, match=f"{name} is in eu-west-1, .* in eu-central-1"):
+        refuse_unfit(_STAGE, {name: value.format("eu-west-1")}, *_FILES)
+
+
+def test_settings_that_lambda_does_not_take_are_refused() -> None:
+    """Variables of more than 4 KB would end the update of the stack; the longest are named."""
+    jars, buckets = ",".join(map(_JAR.format, range(12))), "arn:aws:s3:::their-files"
+    chosen = {"JobJars": jars, "LandingBucketArns": buckets, "SlackChannel": "#lake"}
+    refuse_unfit(_STAGE, {**chosen, "JobJars": jars[:1000]}, *_FILES)
+    said = r"lakegate-shop-on-upload have 4,.* 4,096: shorten JobJars or LandingBucketArns"
+    with pytest.raises(LakegateError, match=said):
+        refuse_unfit(_STAGE, {**chosen, "JobJars": f"{jars},{jars}"[:1500]}, *_FILES)
+    with pytest.raises(LakegateError, match=r"on-snowflake .*: shorten SnowflakeTables$"):
+        refuse_unfit(_STAGE, {"SnowflakeTables": "shop.orders," * 330}, *_FILES)
 
 
 @pytest.mark.parametrize("name", ["", "9", "Dev", "a_b", "-a", "a-", "a--b", "a" * 21, "a/b"])

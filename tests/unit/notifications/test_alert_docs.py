@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from functions.notifications.slack import SlackSecret
@@ -39,6 +40,16 @@ def test_the_settings_are_parameters_of_the_template() -> None:
         assert value in parameter.get("AllowedValues", [value]), name
     named = set(re.findall(r"`([A-Z][a-z]+(?:[A-Z][a-z]+)+)`", TEXT))
     assert named <= APP["Parameters"].keys() | APP["Outputs"].keys()
+
+
+@pytest.mark.parametrize("name", ["data-alerts.fifo", "data-alerts:0a1b2c3d-subscription", ""])
+def test_only_a_standard_topic_is_accepted(name: str) -> None:
+    """A FIFO topic refuses messages without a group, so no alert would ever reach it."""
+    topic = APP["Parameters"]["AlertTopicArn"]
+    accepted = topic["AllowedPattern"]
+    assert re.fullmatch(accepted, "arn:aws:sns:eu-central-1:123456789012:data-alerts")
+    assert not re.fullmatch(accepted, f"arn:aws:sns:eu-central-1:123456789012:{name}")
+    assert "FIFO" in topic["ConstraintDescription"]
 
 
 def test_the_app_may_write_and_nothing_else() -> None:
