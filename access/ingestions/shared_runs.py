@@ -79,18 +79,19 @@ def wait_words(adapters: Adapters, one: Ingestion) -> str:
 def places(adapters: Adapters, waiting: Sequence[Ingestion]) -> dict[str, str]:
     """Describe by id, for files that wait for job runs, what is before each, and why it waits.
 
-    The ledger is read once, and SQS once. One that is started soon is left out.
+    The ledger is read once. One that is started soon is left out.
     """
-    shared = [each for each in waiting if each.awaits_shared_run]
-    why = why_wait(adapters) if len(shared) < len(waiting) else ""
-    return {each.id: why for each in waiting if why} | _in_queue(adapters, shared)
-
-
-def _in_queue(adapters: Adapters, waiting: Sequence[Ingestion]) -> dict[str, str]:
     if not waiting:
         return {}
-    words = load(adapters)
+    why = why_wait(adapters)
+    before = _before(adapters, [each for each in waiting if each.awaits_shared_run])
+    words = {id_: "; ".join(filter(None, (place, why))) for id_, place in before.items()}
+    return {each.id: why for each in waiting if why} | words
+
+
+def _before(adapters: Adapters, waiting: Sequence[Ingestion]) -> dict[str, str]:
+    if not waiting:
+        return {}
     last = max(each.landed.landed_at for each in waiting)
     due = adapters.ledger.due_landings(last)
-    before = {each.id: files_before(bisect_left(due, each.landed.landed_at)) for each in waiting}
-    return {id_: "; ".join(filter(None, (place, words))) for id_, place in before.items()}
+    return {each.id: files_before(bisect_left(due, each.landed.landed_at)) for each in waiting}

@@ -52,15 +52,14 @@ def test_files_are_followed_through_a_shared_run() -> None:
 
     seen = follow(deployment.adapters, map(dropped, landed), finished, 10, show)
 
-    load = "about 3 files wait or are in work"
-    assert said[:2] == ["uploaded", f"waits for a shared run; next in line; {load}"]
+    assert said[:2] == ["uploaded", "waits for a shared run; next in line"]
     assert said[-1] == f"published {seen[0].ingestion.audit.rows:,} rows with 2 other files"
     (run,) = deployment.jobs.runs()
     assert [item.ingestion.job_run for item in seen] == 3 * [run.id]
 
 
-def test_the_load_is_asked_once_a_round() -> None:
-    """SQS is asked for the load of all files together, and only while one of them waits."""
+def test_the_queue_is_read_once_a_round() -> None:
+    """The places of all files are read together, and only while one of them waits."""
     deployment = Deployment(SHARED)
     landed = [deployment.land(f"shop/orders/{name}.parquet") for name in ("a", "b", "c")]
     deployment.deliver()
@@ -68,7 +67,7 @@ def test_the_load_is_asked_once_a_round() -> None:
         deployment.journal.calls.clear()
         tracked = map(dropped, landed)
         follow(deployment.adapters, tracked, lambda item: bool(item.ingestion.times), 10, _unseen)
-        assert deployment.journal.calls.count("work.size") == asked
+        assert deployment.journal.calls.count("ledger.due_landings") == asked
         deployment.settle()
 
 
