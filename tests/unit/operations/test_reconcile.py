@@ -8,7 +8,7 @@ import pytest
 from functions.model import merge_commit
 from functions.model.ingestion import State
 from functions.operations.reconcile.compare import reconciled
-from functions.operations.reconcile.file_sums import End, Reconciliation
+from functions.operations.reconcile.file_sums import Reconciliation
 from functions.operations.reconcile.row_balance import Finding
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import TABLE
@@ -37,16 +37,6 @@ def result_of(deployment: Scenario, table: str = "", *, thorough: bool = False) 
 
 def codes(findings: tuple[Finding, ...]) -> list[str]:
     return [each.code for each in findings]
-
-
-def test_an_undisturbed_deployment_is_all_right(deployment: Scenario) -> None:
-    """Every object has a final state, and the table has the published rows."""
-    found = result_of(deployment)
-    assert (found.problems, found.remarks, found.landed) == ((), (), 3)
-    assert found.ended(End.PUBLISHED) == (2, 2 * ROWS_A_FILE)
-    assert found.ended(End.REJECTED)[0] == 1
-    [balance] = found.balances
-    assert (balance.table, balance.rows.live, balance.off) == (TABLE, 2 * ROWS_A_FILE, 0)
 
 
 def test_no_single_object_is_asked_for(deployment: Scenario) -> None:

@@ -7,7 +7,6 @@ import pytest
 from functions.model import merge_commit, queueing
 from functions.model.ingestion import State
 from functions.operations.reconcile.compare import reconciled
-from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.pipeline.start.intake import retract, take_in
 from functions.pipeline.start.landing_order import OUT_OF_ORDER
 from lakegate.errors import LakegateError
@@ -332,14 +331,3 @@ def test_rows_that_replaced_others_are_not_retracted(deployment: Scenario) -> No
     with pytest.raises(LakegateError, match=done.merge_hash) as caught:
         retract(deployment.adapters, done, "Ann", "wrong day")
     assert caught.value.code == "ROWS_REPLACED"
-
-
-def test_a_rebuilt_ledger_knows_it(deployment: Scenario) -> None:
-    """What main's log says of such a file is in the rebuilt ledger."""
-    deployment.replace_rows("upsert")
-    deployment.ended(FIRST)
-    done = deployment.ended()
-    deployment.ledger.lose(done.id)
-    (again,) = rebuild(deployment.adapters)
-    names = ("state", "audit", "terms", "merge_hash")
-    assert [getattr(again, name) for name in names] == [getattr(done, name) for name in names]

@@ -12,7 +12,6 @@ from functions.model.ingestion import Ingestion, State
 from functions.operations.decisions.restore import Undo, restore, undo
 from functions.operations.decisions.takeover import gate, takeover
 from functions.operations.reconcile.compare import reconciled
-from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.pipeline.outcome.restorations import undoing
 from functions.pipeline.start.intake import ask, retract
 from lakegate.errors import LakegateError
@@ -269,18 +268,6 @@ def test_a_newer_version_finds_rows_that_came_back(deployment: Scenario) -> None
     first = retracted_and_restored(deployment)
     assert deployment.end(deployment.ended(KEY)) == "rejected CANNOT_REPLACE"
     assert files(deployment) == [first.landed.uri]
-
-
-def test_a_lost_ledger_gets_it_back(deployment: Scenario) -> None:
-    """Main's log and the stored text restore the request and its effect."""
-    first = deployment.ended()
-    deployment.ended(OTHER)
-    done = restored(deployment, first.merge_hash)
-    deployment.ledger.lose()
-    list(rebuild(deployment.adapters))
-    deployment.settle()
-    again = deployment.ledger.get(done.id)
-    assert (again.state, again.change, again.audit.replaced_rows) == (done.state, done.change, ROWS)
 
 
 def test_what_cannot_be_gone_back_to_is_refused(deployment: Scenario) -> None:
