@@ -35,8 +35,8 @@ DATA = f"{FOLDER}/data/day=2026%2F01/a.parquet"
 DIGEST = f"{FOLDER}/data/day=2026%2F01/_key_digests/a.parquet.0123abcd-1"
 
 
-def due(*keys: str, alive: Iterable[str] = (), modified: datetime = OLD) -> list[str]:
-    stored = [StoredObject(key, 5, modified) for key in keys]
+def due(*keys: str, alive: Iterable[str] = ()) -> list[str]:
+    stored = [StoredObject(key, 5, OLD) for key in keys]
     return [each.key for each in judge(stored, set(alive), BEFORE).due]
 
 

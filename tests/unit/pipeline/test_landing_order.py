@@ -64,12 +64,16 @@ def test_a_step_reads_no_more_where_many_files_are_held() -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("shared", [0, 1])
 def test_files_come_one_by_one(deployment: Scenario, mode: str, shared: int) -> None:
-    """A file is started when the one before it has its final state: none runs its job twice."""
+    """A file is started when the one before it has its final state: none runs its job twice.
+
+    If a shared run may take it, it waits for that.
+    """
     deployment.share(shared)
     deployment.replace_rows(mode)
     files = landed(deployment, "a", "b", "c")
     deployment.deliver()
     assert [queueing.is_held(deployment.ingestion(each)) for each in files] == [False, True, True]
+    assert deployment.ingestion(files[0]).is_shared == shared
     deployment.settle()
     known = [deployment.ingestion(each) for each in files]
     assert [(each.state, each.attempt) for each in known] == [(State.PUBLISHED, 1)] * 3
@@ -90,14 +94,6 @@ def test_a_lagging_index_keeps_the_order(deployment: Scenario) -> None:
     assert deployment.states(later) == [State.AUDITED]
     deployment.check()
     assert in_log(deployment) == [first.id, later.id]
-
-
-@pytest.mark.parametrize("mode", ["upsert", "overwrite"])
-def test_its_files_share_a_run(deployment: Scenario, mode: str) -> None:
-    """A file that replaces rows comes in a turn, which a shared run takes."""
-    deployment.share(1)
-    deployment.replace_rows(mode)
-    assert deployment.submit().is_shared
 
 
 def test_the_log_and_the_ledger_say_what_was_done(deployment: Scenario) -> None:

@@ -157,19 +157,6 @@ def test_files_wait_for_a_restoration(deployment: Scenario) -> None:
     assert sorted(files(deployment)) == sorted([first.landed.uri, late.uri])
 
 
-def test_files_do_not_wait_for_one_that_was_rejected(deployment: Scenario) -> None:
-    """What waited for a restoration that fails its audit is published then; no row goes."""
-    first = deployment.ended()
-    deployment.ended(OTHER)
-    done = asked(deployment, undo(deployment.adapters, TABLE, first.merge_hash), rejected)
-    deployment.deliver()
-    late = deployment.land(LATE)
-    deployment.settle()
-    assert deployment.end(done) == "rejected CHECKS_FAILED"
-    assert deployment.ingestion(late).state is State.PUBLISHED
-    assert len(files(deployment)) == 3
-
-
 def test_two_at_once_are_one_or_one_is_refused(deployment: Scenario) -> None:
     """The same restoration twice is made once; another from the same state is refused."""
     first, second = deployment.ended(), deployment.ended(OTHER)
