@@ -169,20 +169,6 @@ def test_a_replaced_file_stays_as_long_as_commits_are_kept(years: Years) -> None
     assert (left(years), metadata(years)) == (1, 2)
 
 
-def test_a_decision_finds_what_it_compares(years: Years) -> None:
-    """The state at which an open failure's branch was created stays until that is settled."""
-    first = list(years.catalog.log())[1].hash
-    landed = replace(INGESTION.landed, landed_at=years.clock.now())
-    failed = replace(
-        INGESTION, landed=landed, state=State.REJECTED, base_hash=first, audited_hash="unknown"
-    )
-    saved = years.adapters.ledger.begin(failed)
-    later(years, 10 * KEEP_DAYS)
-    assert (left(years), metadata(years)) == (2, 4)
-    years.adapters.ledger.save(saved.but(state=State.PUBLISHED))
-    assert (left(years), metadata(years)) == (1, 2)
-
-
 def test_more_days_ask_for_nothing_that_is_deleted(years: Years) -> None:
     """When `keep_days` grows, states that were given up before are not looked for."""
     later(years, KEEP_DAYS + 2)
