@@ -114,10 +114,10 @@ class Bench:
         name = branch_name(self.table, landed.key, ingestion_id(landed), 1)
         return self.adapters.ledger.save(self._on_branch(name, [landed])[0])
 
-    def group(self, files: int = MOST_FILES) -> list[Ingestion]:
+    def group(self) -> list[Ingestion]:
         """Return the audited members of a group of files of one row."""
         name = group_branch(self.table, secrets.token_hex(8))
-        members = self._on_branch(name, [self._landed(1) for _ in range(files)])
+        members = self._on_branch(name, [self._landed(1) for _ in range(MOST_FILES)])
         group = tuple(each.id for each in members)
         return self.adapters.ledger.save_each([each.but(group=group) for each in members])
 

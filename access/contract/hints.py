@@ -1,7 +1,7 @@
 """Hints for authors of contracts: settings that are valid, but probably not intended or costly."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from access.contract.newer_keywords import newer_keywords
 from lakegate.contract.columns import (
@@ -74,15 +74,11 @@ def hints(tree: Node, contract: Contract) -> tuple[Problem, ...]:
 
 def _curly_quotes(node: Node, path: str) -> Iterator[Problem]:
     """Yield the texts within curly quotes, which YAML takes for a part of the text."""
-    if isinstance(node.value, tuple):
-        for number, each in enumerate(node.value):
-            yield from _curly_quotes(each, f"{path}[{number}]")
-    elif isinstance(node.value, Mapping):
-        for key, each in node.value.items():
-            if key not in _PROSE:
-                yield from _curly_quotes(each, f"{path}.{key}")
-    elif _CURLY.match(node.text):
+    if _CURLY.match(node.text):
         yield Problem(node.line, path, "curly quotes belong to the text here: write ' or \"")
+    for key, each, place in node.parts(path):
+        if key not in _PROSE:
+            yield from _curly_quotes(each, place)
 
 
 def _columns(properties: Field) -> Iterator[Field]:

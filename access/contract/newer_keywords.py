@@ -33,15 +33,10 @@ def newer_keywords(root: Node) -> Iterator[Problem]:
 
 def _keywords(node: Node, path: str) -> Iterator[tuple[str, str, Node, str]]:
     """Yield each keyword of a later version, that version, and the place."""
-    if isinstance(node.value, tuple):
-        for number, each in enumerate(node.value):
-            yield from _keywords(each, f"{path}[{number}]")
-    elif isinstance(node.value, Mapping):
-        for key, each in node.value.items():
-            place = f"{path}.{key}".strip(".")
-            if key in _NEWER_KEYS:
-                yield key, _NEWER_KEYS[key], each, place
-            if key == "logicalType" and each.text in _NEWER_TYPES:
-                yield each.text, _NEWER_TYPES[each.text], each, place
-            if key in _READ:
-                yield from _keywords(each, place)
+    for key, each, place in node.parts(path):
+        if key in _NEWER_KEYS:
+            yield key, _NEWER_KEYS[key], each, place
+        if key == "logicalType" and each.text in _NEWER_TYPES:
+            yield each.text, _NEWER_TYPES[each.text], each, place
+        if not key or key in _READ:
+            yield from _keywords(each, place)

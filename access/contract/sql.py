@@ -19,6 +19,9 @@ from lakegate.contract.text.yaml import Node
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+# The keys that have SQL, and of which kind it is: in a rule, and in a setting of this name.
+_OF_RULES = {"expression": "condition", "query": "query"}
+_OF_SETTINGS = {"where": {"value": "condition"}, "transform": {"value": "transform"}}
 _ENOUGH = 20  # mistakes: the nearest of many columns takes long to find
 _LONGEST = 20_000  # characters
 _UNSURE = re.compile(r'"|->|\$\{')  # a text in Spark's SQL, or the argument of a lambda
@@ -66,20 +69,13 @@ def sql_problems(tree: Node, contract: Contract) -> list[Problem]:
 
 
 def _stated(node: Node, path: str) -> Iterator[_Stated]:
-    if isinstance(node.value, tuple):
-        for number, each in enumerate(node.value):
-            yield from _stated(each, f"{path}[{number}]")
-    elif isinstance(node.value, Mapping):
-        property_ = node.value.get("property")
-        kinds = {"expression": "condition", "query": "query"}
-        if property_ and property_.text in ("where", "transform"):
-            kinds = {"value": "transform" if property_.text == "transform" else "condition"}
-        for key, each in node.value.items():
-            place = f"{path}.{key}".strip(".")
-            if key in kinds and isinstance(each.value, str):
-                yield _Stated(each, place, kinds[key])
-            else:
-                yield from _stated(each, place)
+    named = node.value.get("property") if isinstance(node.value, Mapping) else None
+    kinds = _OF_SETTINGS.get(named.text if named else "", _OF_RULES)
+    for key, each, place in node.parts(path):
+        if key in kinds and isinstance(each.value, str):
+            yield _Stated(each, place, kinds[key])
+        else:
+            yield from _stated(each, place)
 
 
 def _misspelled(sql: str) -> str:

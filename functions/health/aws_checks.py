@@ -49,20 +49,18 @@ def check_ledger(status: str) -> Finding:
 
 def check_queue(queue: Queue) -> Finding:
     """Check that a queue is not behind."""
-    load = f"{queue.waiting:,} waiting, {queue.in_flight:,} in flight"
-    if queue.waiting > _MANY:
-        fix = "see that its function runs and does not fail; raise its concurrency if it is slow"
-        return warn(load, fix)
-    return ok(load)
+    fix = "see that its function runs and does not fail; raise its concurrency if it is slow"
+    return _load(queue, f"{queue.waiting:,} waiting, {queue.in_flight:,} in flight", fix)
 
 
 def check_work_queue(queue: Queue) -> Finding:
     """Check that shared runs take the files that wait for them."""
-    load = f"{count(queue.waiting, 'file')} waiting, {queue.in_flight:,} in work"
-    if queue.waiting > _MANY:
-        fix = "see that shared runs start and do not fail; then raise SharedRuns"
-        return warn(load, fix)
-    return ok(load)
+    fix = "see that shared runs start and do not fail; then raise SharedRuns"
+    return _load(queue, f"{count(queue.waiting, 'file')} waiting, {queue.in_flight:,} in work", fix)
+
+
+def _load(queue: Queue, load: str, fix: str) -> Finding:
+    return warn(load, fix) if queue.waiting > _MANY else ok(load)
 
 
 def check_dead_letters(queue: Queue) -> Finding:

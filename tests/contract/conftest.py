@@ -25,11 +25,14 @@ from lakegate import nessie_tokens
 from lakegate.nessie_tokens import Keys
 from tests.contract.aws import ACCOUNT
 from tests.contract.buckets import LIMITS, Buckets, aged, bucket
+from tests.contract.callers import Rights, credentials
 from tests.contract.emr_service import EventBus, Service
 from tests.contract.ledgers import AnyLedger, new_table
+from tests.deploy.account import Account, running
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import FakeLedger
 from tests.fakes.storage import FakeLake, FakeLanding
+from tests.unit.lakegate.test_jobspec import SPEC
 from tests.waiting import PATIENCE
 
 
@@ -140,11 +143,36 @@ def s3() -> Iterator[Any]:
         yield boto3.client("s3", **ACCOUNT)
 
 
+@pytest.fixture
+def job_s3() -> Iterator[Any]:
+    """Yield S3 in this process, with both buckets of a job's spec."""
+    with mock_aws():
+        client = boto3.client("s3", **ACCOUNT)
+        for name in (SPEC.landed.bucket, SPEC.lake_bucket):
+            client.create_bucket(Bucket=name)
+            kept = {"Status": "Enabled"}
+            client.put_bucket_versioning(Bucket=name, VersioningConfiguration=kept)
+        yield client
+
+
 @pytest.fixture(scope="module")
 def sqs() -> Iterator[Any]:
     """Yield SQS in this process."""
     with mock_aws():
         yield boto3.client("sqs", **ACCOUNT)
+
+
+@pytest.fixture(scope="module")
+def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
+    """Yield the local AWS, a process of its own, which enforces each caller's rights."""
+    with running(tmp_path_factory.mktemp("account")) as account:
+        yield account
+
+
+@pytest.fixture
+def rights(account: Account, request: pytest.FixtureRequest) -> Rights:
+    """Return a function that makes a role of this test with statements."""
+    return partial(credentials, account.endpoint, f"role-{abs(hash(request.node.name))}")
 
 
 @pytest.fixture(params=["in memory", "S3"])

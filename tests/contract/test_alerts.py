@@ -418,21 +418,6 @@ def test_a_token_that_was_replaced_is_read_again(local_slack: LocalSlack) -> Non
     assert local_slack.posted() == [(DEFAULT, ALERT)]
 
 
-def test_a_message_that_slack_cannot_show_is_refused(local_slack: LocalSlack) -> None:
-    """Blocks above Slack's limits are a permanent error."""
-    section = {"type": "section", "text": {"type": "mrkdwn", "text": "x" * 3001}}
-    with pytest.raises(Permanent, match="invalid_blocks"):
-        local_slack.alerts().post("", Alert("x", (section,)))
-
-
-def test_the_largest_alert_is_taken(local_slack: LocalSlack) -> None:
-    """Slack accepts the longest possible alert."""
-    wordy = replace(FAILED, expected="<" * 9000, samples=({"id": "x" * 9000},) * 9)
-    report = replace(REPORT, checks=(wordy,) * 60)
-    local_slack.alerts().post("", alert(INGESTION, report))
-    assert len(local_slack.posted()) == 1
-
-
 class Mailbox:
     """A topic that keeps its alerts, or fails."""
 

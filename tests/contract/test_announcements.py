@@ -66,13 +66,6 @@ class Aws:
         """Return the waiting bodies of a queue."""
         return [message["Body"] for message in self._received(url, most)]
 
-    def all_bodies(self, url: str) -> list[str]:
-        """Return all bodies of a queue, of which one request returns ten."""
-        found = []
-        while some := self.bodies(url):
-            found += some
-        return found
-
     def redrive(self, dead: str, url: str) -> None:
         """Retry dead letters: SQS moves each with its group."""
         for letter in self._received(dead, 10):

@@ -86,11 +86,7 @@ def aws() -> Iterator[Aws]:
     """Yield AWS with an empty queue and an empty lake bucket."""
     with mock_aws():
         sqs, s3, vault = (boto3.client(n, **ACCOUNT) for n in ("sqs", "s3", "secretsmanager"))
-        place = {"LocationConstraint": ACCOUNT["region_name"]}
-        given = (
-            {} if ACCOUNT["region_name"] == "us-east-1" else {"CreateBucketConfiguration": place}
-        )
-        s3.create_bucket(Bucket="lake", **given)
+        s3.create_bucket(Bucket="lake")
         queue = sqs.create_queue(QueueName="lineage")["QueueUrl"]
         yield Aws(sqs, vault, queue, Lake(s3, "lake"))
 

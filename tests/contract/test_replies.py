@@ -147,26 +147,6 @@ def test_publishing_takes_a_reason(channel: Channel) -> None:
     assert channel.actions.sent == [ActionRequest(Verb.PUBLISH, SEEN, "ada (U0ADA)", "it is known")]
 
 
-def test_other_subjects_get_their_own_message(channel: Channel) -> None:
-    """A person without permission gets a private reply, and nothing is queued."""
-    assert channel.press("Replay", "bob")["ok"]
-    assert "may not" in channel.seen_by("bob")["private"][0]
-    assert channel.seen_by("ada")["private"] == []
-    assert channel.actions.sent == []
-
-
-def test_show_is_answered(channel: Channel) -> None:
-    """Show replies with the cause and the commands."""
-    channel.press("Show")
-    assert "CHECKS_FAILED" in channel.seen_by("ada")["private"][0]
-
-
-def test_another_secret_is_refused(channel: Channel, tmp_path: Path) -> None:
-    """Requests signed by another app's secret are refused."""
-    install(tmp_path, replace(_app(tmp_path), signing_secret="another"))
-    assert "401" in channel.press("Replay")["error"]
-
-
 def test_slack_waits_three_seconds_at_most(channel: Channel, tmp_path: Path) -> None:
     """An app that answers after three seconds counts as failed."""
     with wire.silent() as nobody:

@@ -1,27 +1,19 @@
 """The local EMR Serverless refuses callers what IAM does not allow them, in AWS's words."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
-from functools import partial
-from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 import requests
-from botocore.config import Config
-from botocore.exceptions import ClientError
 
-from infra import lambda_python
-from infra.local import ministack, processes
-from infra.local.parts import free_port
+from infra.local import ministack
+from tests.contract.callers import Rights, allow, client, refusal
 from tests.contract.emr_service import APPLICATION, Service, start_request
+from tests.deploy.account import Account
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.stack
 
-ROOT = Path(__file__).parents[2]
 WHERE = f"arn:aws:emr-serverless:us-east-1:{ministack.ACCOUNT}:/applications/{APPLICATION}"
 JOB = f"arn:aws:iam::{ministack.ACCOUNT}:role/job"
 PASSING = {"StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}}
@@ -30,86 +22,22 @@ ELSEWHERE = {"StringEquals": {"iam:PassedToService": "lambda.amazonaws.com"}}
 As = Callable[..., Any]
 
 
-def allow(action: str, resource: str, **more: Any) -> dict[str, Any]:
-    return {"Effect": "Allow", "Action": action, "Resource": resource, **more}
-
-
 LOOK = allow("emr-serverless:GetJobRun", f"{WHERE}/jobruns/*")
 START = allow("emr-serverless:StartJobRun", WHERE)
 PASS = allow("iam:PassRole", JOB, Condition=PASSING)
 
 
 @pytest.fixture(scope="module")
-def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Yield the address of the local AWS."""
-    home, port = tmp_path_factory.mktemp("aws"), free_port(set())
-    address, python = f"http://127.0.0.1:{port}", ROOT / lambda_python.ENVIRONMENT / "bin/python"
-    command = ministack.command(home, python, port)
-    ministack.prepare(home, address, datetime.now(UTC))
-    try:
-        processes.start(home, command)
-        processes.wait_until(home, "ministack", lambda: ministack.answers(address), PATIENCE)
-        yield address
-    finally:
-        processes.stop(home, command.part)
-
-
-@pytest.fixture(scope="module")
-def service(aws: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    service = Service(tmp_path_factory.mktemp("emr"), aws)
+def service(account: Account, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    service = Service(tmp_path_factory.mktemp("emr"), account.endpoint)
     yield service.start("--iam")
     service.stop()
 
 
 @pytest.fixture
-def client(aws: str, request: pytest.FixtureRequest) -> As:
-    """Return a function that makes a role with statements, and returns a client of the role's."""
-    iam, name = ministack.client("iam", aws), f"role-{abs(hash(request.node.name))}"
-
-    def make(
-        of: str,
-        address: str,
-        *statements: Mapping[str, Any],
-        session: Mapping[str, Any] | None = None,
-    ) -> Any:
-        root = {"AWS": f"arn:aws:iam::{ministack.ACCOUNT}:root"}
-        trust = {"Effect": "Allow", "Principal": root, "Action": "sts:AssumeRole"}
-        iam.create_role(RoleName=name, AssumeRolePolicyDocument=document(trust))
-        iam.put_role_policy(RoleName=name, PolicyName="p", PolicyDocument=document(*statements))
-        arn = f"arn:aws:iam::{ministack.ACCOUNT}:role/{name}"
-        narrowed = {"Policy": document(session)} if session else {}
-        taken = ministack.client("sts", aws).assume_role(
-            RoleArn=arn, RoleSessionName="ann", **narrowed
-        )["Credentials"]
-        return boto3.client(
-            of,
-            endpoint_url=address,
-            region_name=ministack.REGION,
-            aws_access_key_id=taken["AccessKeyId"],
-            aws_secret_access_key=taken["SecretAccessKey"],
-            aws_session_token=taken["SessionToken"],
-            config=Config(retries={"total_max_attempts": 1}),
-        )
-
-    return make
-
-
-@pytest.fixture
-def caller(client: As, service: Service) -> As:
+def caller(rights: Rights, service: Service) -> As:
     """Return a function that makes a role with statements, and returns its client."""
-    return partial(client, "emr-serverless", service.url)
-
-
-def document(*statements: Mapping[str, Any]) -> str:
-    return json.dumps({"Version": "2012-10-17", "Statement": list(statements)})
-
-
-def refusal(call: Callable[..., Any], **given: Any) -> str:
-    """Return the code and the message with which a call is refused."""
-    with pytest.raises(ClientError) as refused:
-        call(**given)
-    error = refused.value.response["Error"]
-    return f"{error['Code']}: {error['Message']}"
+    return lambda *given, **how: client("emr-serverless", service.url, rights(*given, **how))
 
 
 def test_a_role_without_the_right_is_refused_as_by_aws(caller: As) -> None:
@@ -185,9 +113,13 @@ def test_a_policy_that_is_not_understood_fails_loudly(
     assert "ResourceNotFound" not in told
 
 
-def test_a_right_on_every_key_is_one_on_keys_with_line_ends(aws: str, client: As) -> None:
+def test_a_right_on_every_key_is_one_on_keys_with_line_ends(
+    account: Account, rights: Rights
+) -> None:
     """A wildcard of a policy stands for a line end in a file's name as well."""
-    ministack.client("s3", aws).create_bucket(Bucket="landing")
-    allowed = client("s3", aws, allow("s3:PutObject", "arn:aws:s3:::landing/a/*"))
+    account.client("s3").create_bucket(Bucket="landing")
+    allowed = client(
+        "s3", account.endpoint, rights(allow("s3:PutObject", "arn:aws:s3:::landing/a/*"))
+    )
     allowed.put_object(Bucket="landing", Key="a/new\nline.csv", Body=b"")
     assert "AccessDenied" in refusal(allowed.put_object, Bucket="landing", Key="b/\n", Body=b"")

@@ -154,20 +154,6 @@ def test_a_statement_without_end_is_tried_again(bench: Bench) -> None:
     assert bench.refresh(3)
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.integers(1, 6), min_size=1, max_size=10))
-def test_in_whatever_order_they_come_it_only_goes_forward(
-    there: SnowflakeDouble, positions: Sequence[int]
-) -> None:
-    """After refreshes in any order the newest so far is always the one read."""
-    there.polls = 0
-    bench = Bench(there, Vault(login(there)))
-    for number, position in enumerate(positions, 1):
-        newest, before = max(positions[:number]), positions[: number - 1]
-        assert bench.refresh(position) is (position > max(before, default=0))
-        assert there.tables[THERE].endswith(f"/{newest}.metadata.json")
-
-
 @pytest.mark.parametrize("fault", [429, 500, 503, "lost"])
 def test_a_lost_answer_is_requested_again_under_the_same_id(bench: Bench, fault: Any) -> None:
     """A lost answer is requested again under the same id, and the statement runs once."""

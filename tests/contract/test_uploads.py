@@ -1,37 +1,21 @@
 """New objects are put in parts while they are written; the landed version is streamed."""
 
 import os
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
-from moto import mock_aws
 
 from lakegate.errors import Permanent, Transient
 from lakegate.job.landing import LandedObject
 from spark_jobs.lake.storage import Held, Storage, held
 from spark_jobs.lake.uploads import PART, new_object
-from tests.contract.aws import ACCOUNT
 from tests.unit.lakegate.test_jobspec import SPEC
 
 _MB = 1 << 20
 _SIZES = [0, 1, PART - 1, PART, PART + 1, 3 * PART + 7]
 _KEY = "data/ü 1.parquet"
-
-
-@pytest.fixture
-def s3() -> Iterator[Any]:
-    """Yield S3 in this process, with both buckets; only the landing bucket keeps versions."""
-    with mock_aws():
-        client = boto3.client("s3", **ACCOUNT)
-        for bucket in (SPEC.landed.bucket, SPEC.lake_bucket):
-            client.create_bucket(Bucket=bucket)
-        kept = {"Status": "Enabled"}
-        client.put_bucket_versioning(Bucket=SPEC.landed.bucket, VersioningConfiguration=kept)
-        yield client
 
 
 def landed(s3: Any, body: bytes, *, keeps_versions: bool = True) -> Storage:
@@ -74,37 +58,37 @@ def write(storage: Storage, body: bytes, step: int = 5 * _MB + 11) -> int:
 
 
 @pytest.mark.parametrize("size", _SIZES)
-def test_a_new_object_has_all_bytes(s3: Any, size: int) -> None:
+def test_a_new_object_has_all_bytes(job_s3: Any, size: int) -> None:
     """The object has what was written, in order, at any size."""
     body = os.urandom(size)
-    assert write(landed(s3, b"x"), body) == size
-    assert stored(s3) == body
-    assert len(left_behind(s3)) == 1
+    assert write(landed(job_s3, b"x"), body) == size
+    assert stored(job_s3) == body
+    assert len(left_behind(job_s3)) == 1
 
 
-def test_it_is_not_there_before_its_end(s3: Any) -> None:
+def test_it_is_not_there_before_its_end(job_s3: Any) -> None:
     """Nobody sees a part of an object, and an error in the block leaves nothing behind."""
-    storage = landed(s3, b"x")
+    storage = landed(job_s3, b"x")
     seen: list[Any] = []
 
     def fail_midway() -> None:
         with storage.new_object(storage.address(_KEY)) as stream:
             stream.write(os.urandom(2 * PART))
-            seen.append(s3.list_objects_v2(Bucket=SPEC.lake_bucket).get("Contents"))
+            seen.append(job_s3.list_objects_v2(Bucket=SPEC.lake_bucket).get("Contents"))
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         fail_midway()
     assert seen == [None]
-    assert left_behind(s3) == []
+    assert left_behind(job_s3) == []
 
 
 @pytest.mark.parametrize(
     "step", ["PutObject", "CreateMultipartUpload", "UploadPart", "CompleteMultipartUpload"]
 )
-def test_a_failure_in_the_middle_leaves_nothing_behind(s3: Any, step: str) -> None:
+def test_a_failure_in_the_middle_leaves_nothing_behind(job_s3: Any, step: str) -> None:
     """A request that S3 refuses midway ends the upload, and a retry may succeed."""
-    storage, body = landed(s3, b"x"), os.urandom(100 if step == "PutObject" else 3 * PART)
+    storage, body = landed(job_s3, b"x"), os.urandom(100 if step == "PutObject" else 3 * PART)
     requests = 0
 
     def refuse_once(**_: Any) -> None:
@@ -113,43 +97,43 @@ def test_a_failure_in_the_middle_leaves_nothing_behind(s3: Any, step: str) -> No
         if requests == (2 if step == "UploadPart" else 1):
             raise ClientError({"Error": {"Code": "InternalError", "Message": "refused"}}, step)
 
-    s3.meta.events.register_first(f"before-call.s3.{step}", refuse_once)
+    job_s3.meta.events.register_first(f"before-call.s3.{step}", refuse_once)
     with pytest.raises(Transient, match="STORAGE_UNAVAILABLE"):
         write(storage, body)
-    assert left_behind(s3) == []
+    assert left_behind(job_s3) == []
     write(storage, body)
-    assert stored(s3) == body
+    assert stored(job_s3) == body
 
 
-def test_few_parts_are_in_memory(s3: Any) -> None:
+def test_few_parts_are_in_memory(job_s3: Any) -> None:
     """Bytes wait while two parts are on their way, however fast they are written."""
     sent, most = [], 0
 
     def count(**_: Any) -> None:
         sent.append(1)
 
-    s3.meta.events.register_first("before-call.s3.UploadPart", count)
+    job_s3.meta.events.register_first("before-call.s3.UploadPart", count)
     target = {"Bucket": SPEC.lake_bucket, "Key": _KEY}
-    with new_object(s3, target, part=5 * _MB) as stream:
+    with new_object(job_s3, target, part=5 * _MB) as stream:
         for written in range(1, 10):
             stream.write(bytes(5 * _MB))
             most = max(most, written - len(sent))
     assert most <= 2
-    assert len(stored(s3)) == 45 * _MB
+    assert len(stored(job_s3)) == 45 * _MB
 
 
 @pytest.mark.parametrize("size", [1, 5 * _MB - 1, 5 * _MB])
-def test_small_files_are_held(s3: Any, size: int) -> None:
+def test_small_files_are_held(job_s3: Any, size: int) -> None:
     """A small file's bytes are requested once, those of a larger one by parts."""
-    storage = held(landed(s3, bytes(size)))
+    storage = held(landed(job_s3, bytes(size)))
     assert isinstance(storage, Held) == (size < 5 * _MB)
     assert storage.range(0, 1) == b"\0"
 
 
 @pytest.mark.parametrize("keeps_versions", [True, False])
-def test_only_the_landed_bytes_are_streamed(s3: Any, keeps_versions: bool) -> None:
+def test_only_the_landed_bytes_are_streamed(job_s3: Any, keeps_versions: bool) -> None:
     """The landed version is streamed, or is gone where a key alone has no version."""
-    storage = landed(s3, b"older", keeps_versions=keeps_versions)
+    storage = landed(job_s3, b"older", keeps_versions=keeps_versions)
     with storage.open() as body:
         assert body.read() == b"older"
     put_again(storage)
@@ -162,9 +146,9 @@ def test_only_the_landed_bytes_are_streamed(s3: Any, keeps_versions: bool) -> No
 
 
 @pytest.mark.parametrize("keeps_versions", [True, False])
-def test_parts_are_of_the_landed_bytes(s3: Any, keeps_versions: bool) -> None:
+def test_parts_are_of_the_landed_bytes(job_s3: Any, keeps_versions: bool) -> None:
     """A part of a file that was replaced is of the landed version, or is gone with it."""
-    storage = landed(s3, b"older", keeps_versions=keeps_versions)
+    storage = landed(job_s3, b"older", keeps_versions=keeps_versions)
     assert (storage.range(0, 2), storage.range(1, 2), storage.range(3, 9)) == (b"ol", b"ld", b"er")
     put_again(storage)
     if keeps_versions:

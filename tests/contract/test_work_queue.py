@@ -2,16 +2,13 @@
 
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
-from tests.contract.aws import ACCOUNT
-from tests.deploy.account import running
+from tests.deploy.account import Account
 
 _HOUR = 3600
 _AT_ONCE = 10  # at most, of one request
@@ -55,20 +52,12 @@ class Work:
 
 
 @pytest.fixture(scope="module")
-def mocked() -> Iterator[Any]:
-    """Yield moto's SQS, in this process."""
-    with mock_aws():
-        yield boto3.client("sqs", **ACCOUNT)
+def local(account: Account) -> Any:
+    """Return the local stack's SQS, a process of its own."""
+    return account.client("sqs")
 
 
-@pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Yield the local stack's SQS, a process of its own."""
-    with running(tmp_path_factory.mktemp("account")) as account:
-        yield account.client("sqs")
-
-
-@pytest.fixture(params=["mocked", pytest.param("local", marks=pytest.mark.stack)])
+@pytest.fixture(params=["sqs", pytest.param("local", marks=pytest.mark.stack)])
 def work(request: pytest.FixtureRequest) -> Work:
     """Return an empty queue that hides what is taken for an hour."""
     sqs = request.getfixturevalue(request.param)

@@ -25,9 +25,9 @@ def lists(damage: str = "none", **options: Any) -> bytes:
     return bytes(body)
 
 
-def spinning(rows: int = 24) -> bytes:
+def spinning() -> bytes:
     """Return a file on which Spark's vectorized reader never ends: its page has no levels."""
-    ids = pa.array([None if n % 7 == 3 else n for n in range(rows)], pa.int64())
+    ids = pa.array([None if n % 7 == 3 else n for n in range(24)], pa.int64())
     body = bytearray(written({"id": ids}))
     _, metadata = footer(bytes(body))
     at = next(chunks(metadata))[9][1]

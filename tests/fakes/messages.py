@@ -13,9 +13,9 @@ def upload(*landed: LandedObject) -> str:
     return json.dumps({"Records": [_record(each) for each in landed]})
 
 
-def state_change(run: str, state: str = "SUCCESS") -> str:
+def state_change(run: str) -> str:
     """Return the body of EMR Serverless's event that a job run changed its state."""
-    return json.dumps({"detail": {"jobRunId": run, "state": state}})
+    return json.dumps({"detail": {"jobRunId": run, "state": "SUCCESS"}})
 
 
 def sqs_batch(bodies: Iterable[str]) -> dict[str, Any]:

@@ -70,9 +70,9 @@ class Scratch:
         """Return a branch's name, of the kind that jobs may write."""
         return f"{_prefixes(self.name)[0]}{number}"
 
-    def fresh(self, number: int = 1) -> str:
+    def fresh(self) -> str:
         """Return a branch's name, of the kind that only its creator may use."""
-        return f"{_prefixes(self.name)[1]}{number}"
+        return f"{_prefixes(self.name)[1]}1"
 
     def head(self) -> str:
         """Return the hash of main's newest commit."""

@@ -37,6 +37,15 @@ class Node:
             return [node.plain() for node in self.value]
         return self.value
 
+    def parts(self, path: str) -> "Iterator[tuple[str, Node, str]]":
+        """Yield what a list or a mapping at a path has: key ("" in a list), value and path."""
+        if isinstance(self.value, tuple):
+            for number, node in enumerate(self.value):
+                yield "", node, f"{path}[{number}]"
+        elif isinstance(self.value, Mapping):
+            for key, node in self.value.items():
+                yield key, node, f"{path}.{key}".removeprefix(".")
+
 
 def load(text: str, source: str, problems: list[Problem], limits: Limits = DEFAULTS) -> Node:
     """Return the tree of a YAML text. Keys given twice become `problems`; the first one stays.

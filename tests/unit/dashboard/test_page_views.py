@@ -313,13 +313,6 @@ def test_an_unknown_id_is_a_sentence(deployment: Deployment) -> None:
     assert not app.exception
 
 
-def test_without_an_id_the_last_ones_are_offered(deployment: Deployment) -> None:
-    """Without an id the view lists the latest files, and has a field to search in."""
-    app = seen(ingestion_page.show, deployment)
-    assert app.text_input
-    assert len(app.dataframe[0].value) == 4
-
-
 @pytest.mark.parametrize(
     ("error", "words"),
     [

@@ -111,17 +111,6 @@ def test_a_run_that_emr_has_forgotten_is_alerted(deployment: Scenario) -> None:
     assert deployment.end(landed) == "errored JOB_LOST"
 
 
-def test_a_publish_that_stopped_half_way_is_finished(deployment: Scenario) -> None:
-    """An ingestion that was audited before a crash is published by the sweep."""
-    landed = deployment.land(KEY)
-    deployment.sweep()
-    deployment.run_jobs()
-    deployment.fail("catalog.merge")
-    assert deployment.sweep() == {**NOTHING, "failed": 1}
-    assert deployment.ingestion(landed).state is State.AUDITED
-    assert deployment.sweep() == {**NOTHING, "resumed": 1, "recorded": 1}
-
-
 @pytest.mark.parametrize("effect", [unavailable, bug])
 def test_one_that_fails_holds_up_no_other(deployment: Scenario, effect: Callable[[], None]) -> None:
     """If one object fails the same sweep ingests the others."""
@@ -248,16 +237,6 @@ def test_a_poisonous_message_waits_for_slack(deployment: Scenario) -> None:
     assert deployment.dead_uploads.waiting() == ["no event"]
     deployment.settle()
     assert len(deployment.alerts.posted) == 1
-
-
-def test_an_end_that_came_to_nothing_is_found(deployment: Scenario) -> None:
-    """A job run that ended without a report and event is alerted."""
-    deployment.land(KEY)
-    deployment.sweep()
-    (run,) = deployment.jobs.runs()
-    deployment.jobs.end(run.id, RunState.CANCELLED, "Cancelled by CancelJobRun.")
-    assert deployment.sweep() == {**NOTHING, "resumed": 1, "recorded": 1}
-    assert "JOB_CANCELLED" in str(deployment.alerts.posted)
 
 
 def test_an_alert_that_was_given_up_is_reported_again(deployment: Scenario) -> None:

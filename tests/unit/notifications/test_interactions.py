@@ -94,16 +94,6 @@ def test_a_press_is_queued(verb: Verb) -> None:
     assert "is queued" in words
 
 
-def test_fifty_presses_are_one() -> None:
-    """Repeated presses and deliveries are queued once."""
-    harness = Harness()
-    for _ in range(50):
-        event = posted(press())
-        event["headers"] |= {"x-slack-retry-num": "1", "x-slack-retry-reason": "http_timeout"}
-        assert harness.answer(event) == {}
-    assert len(harness.actions.sent) == 1
-
-
 def test_publishing_asks_for_the_reason_first() -> None:
     """Publishing opens a form and queues nothing yet."""
     harness = Harness()

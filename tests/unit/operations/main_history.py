@@ -64,9 +64,9 @@ class History:
         self.landed[ingestion_id(found)] = found
         return found
 
-    def taken_in(self, state: State, rows: int = 0, at: datetime = START) -> Ingestion:
+    def taken_in(self, state: State, rows: int = 0) -> Ingestion:
         """Land an object, with its ingestion in this state."""
-        landed = self.land(at)
+        landed = self.land()
         made = Ingestion(
             ingestion_id(landed),
             landed,
@@ -146,9 +146,9 @@ class History:
         """Set main back to an earlier commit."""
         del self.log[self.log.index(to) + 1 :]
 
-    def balance(self, *, thorough: bool = False) -> Balance:
+    def balance(self) -> Balance:
         """Return the balance of the table; `reads` are the commits that were asked for."""
-        [found] = self.reconcile(thorough=thorough, full=True).balances
+        [found] = self.reconcile(full=True).balances
         return found
 
     def reconcile(self, *, thorough: bool = False, full: bool = False) -> Reconciliation:

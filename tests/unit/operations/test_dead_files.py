@@ -35,8 +35,8 @@ DATA = f"{FOLDER}/data/day=2026%2F01/a.parquet"
 DIGEST = f"{FOLDER}/data/day=2026%2F01/_key_digests/a.parquet.0123abcd-1"
 
 
-def due(*keys: str, alive: Iterable[str] = (), modified: datetime = OLD) -> list[str]:
-    stored = [StoredObject(key, 5, modified) for key in keys]
+def due(*keys: str, alive: Iterable[str] = ()) -> list[str]:
+    stored = [StoredObject(key, 5, OLD) for key in keys]
     return [each.key for each in judge(stored, set(alive), BEFORE).due]
 
 
@@ -166,20 +166,6 @@ def test_a_replaced_file_stays_as_long_as_commits_are_kept(years: Years) -> None
     years.clock.pass_((KEEP_DAYS - 1) * DAY)
     assert (left(years), metadata(years)) == (2, 4)
     years.clock.pass_(2 * DAY)
-    assert (left(years), metadata(years)) == (1, 2)
-
-
-def test_a_decision_finds_what_it_compares(years: Years) -> None:
-    """The state at which an open failure's branch was created stays until that is settled."""
-    first = list(years.catalog.log())[1].hash
-    landed = replace(INGESTION.landed, landed_at=years.clock.now())
-    failed = replace(
-        INGESTION, landed=landed, state=State.REJECTED, base_hash=first, audited_hash="unknown"
-    )
-    saved = years.adapters.ledger.begin(failed)
-    later(years, 10 * KEEP_DAYS)
-    assert (left(years), metadata(years)) == (2, 4)
-    years.adapters.ledger.save(saved.but(state=State.PUBLISHED))
     assert (left(years), metadata(years)) == (1, 2)
 
 

@@ -140,13 +140,6 @@ def test_rejected_rows_are_published_with_name_and_reason(
     assert deployment.announcements.sent[-1].approved_by == "Ann"
 
 
-def test_an_audit_that_passed_names_nobody() -> None:
-    """A commit of passed rows names no approval."""
-    deployment, _ = failed()
-    (commit, *_) = publishing(deployment)
-    assert "approved" not in commit.properties[merge_commit.INGESTIONS]
-
-
 def test_published_anyway_beside_others(deployment: Scenario, landed: LandedObject) -> None:
     """If main's table changed, approved rows are registered again like any others."""
     deployment.ended(OTHER)

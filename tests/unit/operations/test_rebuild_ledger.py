@@ -227,15 +227,6 @@ def test_a_merge_just_before_it_is_cut_off_counts() -> None:
     deployment.check()
 
 
-@pytest.mark.parametrize("lost", [0, -1])
-def test_a_group_that_lost_a_member_is_not_merged(lost: int) -> None:
-    """A group with a lost member is not merged by a commit that omits it."""
-    deployment, together = _swapped()
-    deployment.ledger.lose(together[lost])
-    deployment.check()
-    assert {i.state for i in deployment.ledger.all()} == {State.PUBLISHED}
-
-
 def _swapped() -> tuple[Scenario, tuple[str, ...]]:
     """Return files waiting on one branch after a crash, and the ids of their ingestions."""
     deployment = Scenario()

@@ -1,14 +1,9 @@
 """Reconcile compares the records of a whole deployment."""
 
-from dataclasses import replace
-from functools import partial
-
 import pytest
 
-from functions.model import merge_commit
-from functions.model.ingestion import State
 from functions.operations.reconcile.compare import reconciled
-from functions.operations.reconcile.file_sums import End, Reconciliation
+from functions.operations.reconcile.file_sums import Reconciliation
 from functions.operations.reconcile.row_balance import Finding
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import TABLE
@@ -37,16 +32,6 @@ def result_of(deployment: Scenario, table: str = "", *, thorough: bool = False) 
 
 def codes(findings: tuple[Finding, ...]) -> list[str]:
     return [each.code for each in findings]
-
-
-def test_an_undisturbed_deployment_is_all_right(deployment: Scenario) -> None:
-    """Every object has a final state, and the table has the published rows."""
-    found = result_of(deployment)
-    assert (found.problems, found.remarks, found.landed) == ((), (), 3)
-    assert found.ended(End.PUBLISHED) == (2, 2 * ROWS_A_FILE)
-    assert found.ended(End.REJECTED)[0] == 1
-    [balance] = found.balances
-    assert (balance.table, balance.rows.live, balance.off) == (TABLE, 2 * ROWS_A_FILE, 0)
 
 
 def test_no_single_object_is_asked_for(deployment: Scenario) -> None:
@@ -111,29 +96,6 @@ def test_only_what_concerns_a_table(deployment: Scenario) -> None:
     deployment.land("shop/orders/lost.parquet")
     deployment.clock.pass_(24 * 3600)
     assert codes(result_of(deployment, "shop.other").problems) == ["NOT_TAKEN_IN"]
-
-
-@pytest.mark.parametrize("thorough", [False, True])
-def test_a_file_doubled_within_a_merge_is_found(deployment: Scenario, thorough: bool) -> None:
-    """A merge that registers one file twice and lacks another is found at once."""
-    look_at = partial(result_of, deployment, thorough=thorough)
-    assert look_at().problems == ()
-    branch = "ingest/shop.orders/again"
-    base = deployment.catalog.create_branch(branch)
-    table = deployment.main()
-    at = deployment.catalog.commit(branch, TABLE, table.append(table.files[0]))
-    landed = deployment.run("shop/orders/c.parquet")
-    ingestion = deployment.ingestion(landed)
-    named = replace(
-        ingestion,
-        audit=replace(ingestion.audit, rows=ROWS_A_FILE),
-        state=State.PUBLISHED,
-        merge_hash="later",
-    )
-    merged = deployment.catalog.merge(branch, at, base, "Publish", merge_commit.properties([named]))
-    deployment.ledger.save(replace(named, merge_hash=merged))
-    found = codes(look_at().problems)
-    assert found == ["UNREPORTED_FILES", "MISSING_FILES", *["DOUBLED_FILE"] * thorough]
 
 
 @pytest.mark.parametrize("thorough", [False, True])

@@ -49,12 +49,6 @@ def test_every_object_has_one_end() -> None:
     assert found.landed == 6
 
 
-def test_nothing_at_all_is_all_right() -> None:
-    """An empty deployment reconciles."""
-    found = History().reconcile()
-    assert (found.landed, found.problems, found.remarks) == (0, (), ())
-
-
 def not_taken_in(history: History) -> str:
     history.land()
     return "s3://landing/shop/orders/7.csv (version v7) landed at 2026-03-01T12:00"

@@ -34,15 +34,6 @@ def test_errors_that_cancel_each_other_out_are_found() -> None:
     assert (found.off, found.unaccounted) == (0, 0)
 
 
-def test_an_error_is_not_made_good_by_somebody_elses_change() -> None:
-    """Another writer's removal does not hide as many doubled rows."""
-    history = History()
-    doubled = history.publish([3], gain=6)
-    history.by_others(-3)
-    found = history.balance()
-    assert [each.commit.hash for each in found.wrong] == [doubled.hash]
-
-
 def test_rows_that_delete_files_name_are_gone() -> None:
     """Rows removed by position deletes are subtracted."""
     history = History()

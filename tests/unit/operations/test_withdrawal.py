@@ -69,17 +69,6 @@ def test_a_discard_accepts_that_the_rows_are_gone() -> None:
 
 
 @pytest.mark.parametrize("act", [replay, discard])
-def test_an_ingestion_on_main_stays_published(act: partial[Outcome]) -> None:
-    """An ingestion that main's log names can be neither replayed nor discarded."""
-    deployment = Scenario()
-    landed = deployment.ended(KEY)
-    before = deployment.ingestion(landed)
-    with pytest.raises(LakegateError, match="NOT_FAILED"):
-        act(deployment.adapters, before)
-    assert deployment.ingestion(landed) == before
-
-
-@pytest.mark.parametrize("act", [replay, discard])
 def test_rows_that_are_on_main_all_the_same_are_not_brought_again(act: partial[Outcome]) -> None:
     """If main lists its data file under another commit, that file must be removed first."""
     deployment, lost = put_back()

@@ -172,15 +172,6 @@ def test_a_file_with_an_own_run_within_a_turn_stops_nobody(deployment: Scenario)
     assert commits(deployment) == [["a"], ["b", "d"], ["c"]]
 
 
-def test_the_next_turn_begins_after_a_file_with_an_own_run(deployment: Scenario) -> None:
-    """Once a file that killed its run has ended alone, files that waited for it are taken."""
-    deployment.land_with(FIRST, "first", script=crashed_once)
-    deployment.deliver()
-    files = [land(deployment, name) for name in _NAMES]
-    deployment.check()
-    assert deployment.states(*files) == _FOUR
-
-
 def test_a_turn_has_one_message(deployment: Scenario) -> None:
     """All files of a turn have one message; the sweep queues it again only if it was lost."""
     files = turn(deployment)

@@ -229,19 +229,6 @@ def test_a_file_ingested_late_is_the_duplicate(
     assert len(deployment.alerts.posted) == 1
 
 
-def test_a_file_that_waits_for_main_precedes(deployment: Scenario) -> None:
-    """A file that passed its audit and waits for main precedes a file that landed earlier."""
-    deployment.ask(onDuplicate="hold")
-    late = deployment.land_unannounced(KEY, b"the same")
-    waits = deployment.run(OTHER, body=b"the same")
-    deployment.fail("catalog.merge", times=5)
-    deployment.deliver()
-    assert deployment.ingestion(waits).state is State.AUDITED
-    deployment.send_upload(late)
-    deployment.settle()
-    assert deployment.states(late, waits) == [State.REJECTED, State.PUBLISHED]
-
-
 def test_of_two_at_once_one_is_reported(deployment: Scenario) -> None:
     """Only one of two files that are audited at the same time is reported as a duplicate."""
     landed = [deployment.land(key, body=b"the same") for key in (KEY, OTHER)]
@@ -252,14 +239,6 @@ def test_of_two_at_once_one_is_reported(deployment: Scenario) -> None:
     first, again = (deployment.ingestion(each) for each in landed)
     assert (first.audit.duplicate_of, again.audit.duplicate_of) == ("", first.id)
     assert len(deployment.alerts.posted) == 1
-
-
-def test_a_rejected_file_is_no_original(deployment: Scenario) -> None:
-    """The same bytes as a rejected file are not a duplicate."""
-    deployment.ended(body=b"the same", script=rejected)
-    again = deployment.ended(OTHER, body=b"the same")
-    assert again.state is State.PUBLISHED
-    assert deployment.ingestion(again).audit.duplicate_of == ""
 
 
 def test_a_file_named_by_its_duplicate_is_not_yet_published(deployment: Scenario) -> None:

@@ -80,13 +80,14 @@ def test_a_merged_ingestion_is_not_registered_again(deployment: Scenario) -> Non
 
 
 def test_a_file_that_cannot_be_registered_blocks_no_other(deployment: Scenario) -> None:
-    """Only the files that main's table cannot take make their job run again."""
+    """Only a file that main's table cannot take keeps its branch, and makes its job run again."""
     landed = deployment.wait_together(3)
     strange = deployment.ingestion(landed[1])
     hash_ = deployment.commit_odd_column(strange)
     deployment.ledger.save(strange.step("x", "2026-03-01T13", audited_hash=hash_))
     deployment.publish(landed[0])
     assert deployment.states(*landed) == [State.PUBLISHED, State.AUDITED, State.PUBLISHED]
+    assert strange.branch in deployment.catalog.references()
     deployment.publish(landed[1])
     assert deployment.ingestion(landed[1]).attempt == 2
 

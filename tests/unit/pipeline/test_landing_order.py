@@ -7,7 +7,6 @@ import pytest
 from functions.model import merge_commit, queueing
 from functions.model.ingestion import State
 from functions.operations.reconcile.compare import reconciled
-from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.pipeline.start.intake import retract, take_in
 from functions.pipeline.start.landing_order import OUT_OF_ORDER
 from lakegate.errors import LakegateError
@@ -76,12 +75,16 @@ def test_a_sweep_looks_for_traces_of_what_it_starts_alone() -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("shared", [0, 1])
 def test_files_come_one_by_one(deployment: Scenario, mode: str, shared: int) -> None:
-    """A file is started when the one before it has its final state: none runs its job twice."""
+    """A file is started when the one before it has its final state: none runs its job twice.
+
+    If a shared run may take it, it waits for that.
+    """
     deployment.share(shared)
     deployment.replace_rows(mode)
     files = landed(deployment, "a", "b", "c")
     deployment.deliver()
     assert [queueing.is_held(deployment.ingestion(each)) for each in files] == [False, True, True]
+    assert deployment.ingestion(files[0]).is_shared == shared
     deployment.settle()
     known = [deployment.ingestion(each) for each in files]
     assert [(each.state, each.attempt) for each in known] == [(State.PUBLISHED, 1)] * 3
@@ -102,14 +105,6 @@ def test_a_lagging_index_keeps_the_order(deployment: Scenario) -> None:
     assert deployment.states(later) == [State.AUDITED]
     deployment.check()
     assert in_log(deployment) == [first.id, later.id]
-
-
-@pytest.mark.parametrize("mode", ["upsert", "overwrite"])
-def test_its_files_share_a_run(deployment: Scenario, mode: str) -> None:
-    """A file that replaces rows comes in a turn, which a shared run takes."""
-    deployment.share(1)
-    deployment.replace_rows(mode)
-    assert deployment.submit().is_shared
 
 
 def test_the_log_and_the_ledger_say_what_was_done(deployment: Scenario) -> None:
@@ -343,14 +338,3 @@ def test_rows_that_replaced_others_are_not_retracted(deployment: Scenario) -> No
     with pytest.raises(LakegateError, match=done.merge_hash) as caught:
         retract(deployment.adapters, done, "Ann", "wrong day")
     assert caught.value.code == "ROWS_REPLACED"
-
-
-def test_a_rebuilt_ledger_knows_it(deployment: Scenario) -> None:
-    """What main's log says of such a file is in the rebuilt ledger."""
-    deployment.replace_rows("upsert")
-    deployment.ended(FIRST)
-    done = deployment.ended()
-    deployment.ledger.lose(done.id)
-    (again,) = rebuild(deployment.adapters)
-    names = ("state", "audit", "terms", "merge_hash")
-    assert [getattr(again, name) for name in names] == [getattr(done, name) for name in names]

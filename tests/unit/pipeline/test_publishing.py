@@ -59,14 +59,6 @@ def test_a_table_that_changed_too_much_runs_the_job_again(deployment: Scenario) 
     assert [run.name for run in deployment.jobs.runs()] == [f"{ended.id}-{n}" for n in (1, 2)]
 
 
-def test_a_lost_branch_runs_the_job_again(deployment: Scenario) -> None:
-    """If the branch is gone and nothing was merged, a new attempt is published."""
-    landed = deployment.run()
-    deployment.catalog.delete_branch(deployment.ingestion(landed).branch)
-    ended = deployment.end_of(landed)
-    assert (ended.state, ended.attempt) == (State.PUBLISHED, 2)
-
-
 def without_files(deployment: Scenario, branch: str) -> None:
     """Delete the newest metadata that a branch alone has, and then have the branch back."""
     at = deployment.catalog.head(branch)

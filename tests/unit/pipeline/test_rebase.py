@@ -70,17 +70,6 @@ def test_the_branches_that_a_group_leaves_are_deleted_at_once(deployment: Scenar
     assert not refused & deployment.catalog.references().keys()
 
 
-def test_what_cannot_be_registered_keeps_its_branch(deployment: Scenario) -> None:
-    """A waiting file that the table cannot take is left as it is, with its intent."""
-    landed = deployment.wait_together(2)
-    strange = deployment.ingestion(landed[1])
-    hash_ = deployment.commit_odd_column(strange)
-    deployment.ledger.save(strange.but(audited_hash=hash_))
-    deployment.publish(landed[0])
-    assert deployment.states(*landed) == [State.PUBLISHED, State.AUDITED]
-    assert strange.branch in deployment.catalog.references()
-
-
 def test_a_file_that_was_registered_alone_keeps_its_branch_as_evidence() -> None:
     """It is no group of one: where it is given up, its owner can look at its rows."""
     deployment = Scenario(replace(SETTINGS, max_branches=1))

@@ -12,7 +12,6 @@ from functions.model.ingestion import Ingestion, State
 from functions.operations.decisions.restore import Undo, restore, undo
 from functions.operations.decisions.takeover import gate, takeover
 from functions.operations.reconcile.compare import reconciled
-from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.pipeline.outcome.restorations import undoing
 from functions.pipeline.start.intake import ask, retract
 from lakegate.errors import LakegateError
@@ -158,19 +157,6 @@ def test_files_wait_for_a_restoration(deployment: Scenario) -> None:
     assert sorted(files(deployment)) == sorted([first.landed.uri, late.uri])
 
 
-def test_files_do_not_wait_for_one_that_was_rejected(deployment: Scenario) -> None:
-    """What waited for a restoration that fails its audit is published then; no row goes."""
-    first = deployment.ended()
-    deployment.ended(OTHER)
-    done = asked(deployment, undo(deployment.adapters, TABLE, first.merge_hash), rejected)
-    deployment.deliver()
-    late = deployment.land(LATE)
-    deployment.settle()
-    assert deployment.end(done) == "rejected CHECKS_FAILED"
-    assert deployment.ingestion(late).state is State.PUBLISHED
-    assert len(files(deployment)) == 3
-
-
 def test_two_at_once_are_one_or_one_is_refused(deployment: Scenario) -> None:
     """The same restoration twice is made once; another from the same state is refused."""
     first, second = deployment.ended(), deployment.ended(OTHER)
@@ -269,18 +255,6 @@ def test_a_newer_version_finds_rows_that_came_back(deployment: Scenario) -> None
     first = retracted_and_restored(deployment)
     assert deployment.end(deployment.ended(KEY)) == "rejected CANNOT_REPLACE"
     assert files(deployment) == [first.landed.uri]
-
-
-def test_a_lost_ledger_gets_it_back(deployment: Scenario) -> None:
-    """Main's log and the stored text restore the request and its effect."""
-    first = deployment.ended()
-    deployment.ended(OTHER)
-    done = restored(deployment, first.merge_hash)
-    deployment.ledger.lose()
-    list(rebuild(deployment.adapters))
-    deployment.settle()
-    again = deployment.ledger.get(done.id)
-    assert (again.state, again.change, again.audit.replaced_rows) == (done.state, done.change, ROWS)
 
 
 def test_what_cannot_be_gone_back_to_is_refused(deployment: Scenario) -> None:

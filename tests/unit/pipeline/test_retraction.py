@@ -9,7 +9,6 @@ from functions.model import merge_commit
 from functions.model.ingestion import Ingestion, State
 from functions.model.notes.upkeep_note import UpkeepNote
 from functions.operations.reconcile.compare import reconciled
-from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.pipeline.start.intake import ask, retract
 from lakegate.errors import LakegateError
 from lakegate.job.change import Change, retraction
@@ -127,17 +126,6 @@ def test_retracted_bytes_may_come_again(deployment: Scenario) -> None:
     retracted(deployment, first)
     again = deployment.ended("shop/orders/again.parquet", b"the same")
     assert (again.state, again.audit.duplicate_of) == (State.PUBLISHED, "")
-
-
-def test_a_lost_ledger_gets_the_request_back(deployment: Scenario) -> None:
-    """Main's log and the stored text restore the request and its effect."""
-    file = deployment.ended()
-    done = retracted(deployment, file)
-    deployment.ledger.lose()
-    list(rebuild(deployment.adapters))
-    deployment.settle()
-    again = deployment.ledger.get(done.id)
-    assert (again.state, again.change, again.audit.replaced_rows) == (done.state, done.change, ROWS)
 
 
 def test_rows_that_were_rewritten_are_not_guessed(deployment: Scenario) -> None:

@@ -172,15 +172,6 @@ def test_a_message_that_comes_twice_doubles_no_row(deployment: Scenario) -> None
     assert deployment.on_main(*landed) == [True] * MANY
 
 
-def test_lost_work_messages_are_replaced(deployment: Scenario) -> None:
-    """The sweep queues files again whose messages were lost."""
-    landed = land(deployment)
-    deployment.deliver()
-    deployment.work.lose()
-    deployment.settle()
-    assert deployment.states(*landed) == [State.PUBLISHED] * MANY
-
-
 def test_a_report_that_nobody_can_read_ends_the_file_without_its_message(
     deployment: Scenario,
 ) -> None:

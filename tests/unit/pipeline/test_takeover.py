@@ -15,7 +15,6 @@ from functions.notifications.failure_text import failure_advice
 from functions.operations.decisions.failed import publish_anyway, replay
 from functions.operations.decisions.takeover import gate, takeover
 from functions.operations.reconcile.compare import reconciled
-from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.pipeline.start.intake import ask
 from lakegate.errors import LakegateError
 from lakegate.job.change import Change, Takeover
@@ -172,16 +171,6 @@ def test_a_crash_repeats_nothing(deployment: Scenario, call: str, when: When) ->
     assert taken(deployment).state is State.PUBLISHED
     assert own_rows(deployment) == 1
     assert len(publishing(deployment)) == 2
-
-
-def test_a_lost_ledger_gets_it_back(deployment: Scenario) -> None:
-    """Main's log and the stored text restore the request and its effect."""
-    done = taken(deployment)
-    deployment.ledger.lose()
-    list(rebuild(deployment.adapters))
-    deployment.settle()
-    again = deployment.ledger.get(done.id)
-    assert (again.state, again.change, again.audit.rows) == (done.state, done.change, ROWS)
 
 
 def test_commits_that_nessie_lost_are_named(deployment: Scenario) -> None:

@@ -130,26 +130,6 @@ def test_what_main_refuses_of_a_turn_runs_again_whole(deployment: Scenario) -> N
     assert commits(deployment) == [["t"], [*_NAMES]]
 
 
-def test_a_lost_turn_is_queued_again(deployment: Scenario) -> None:
-    """The sweep queues a turn again whose message was lost: one message, with all of its files."""
-    files = turn(deployment)
-    deployment.queues.lose()
-    deployment.clock.pass_(7200)
-    deployment.sweep()
-    assert deployment.adapters.work.size() == 1
-    deployment.check()
-    assert {each.state for each in known(deployment, files)} == {State.PUBLISHED}
-    assert commits(deployment) == [["t"], [*_NAMES]]
-
-
-def test_a_turn_whose_message_waits_is_not_queued_again(deployment: Scenario) -> None:
-    """One message for all files of a turn is enough, however long it waits."""
-    turn(deployment)
-    deployment.clock.pass_(7200)
-    deployment.sweep()
-    assert deployment.adapters.work.size() == 1
-
-
 @pytest.mark.parametrize("settings", [{"write": "spark"}, {"extraColumns": "add"}])
 def test_files_that_cannot_be_merged_together_come_one_by_one(
     deployment: Scenario, settings: dict[str, str]

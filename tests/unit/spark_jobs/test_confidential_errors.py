@@ -22,6 +22,7 @@ from spark_jobs.schema.evolution import column_changes
 from spark_jobs.schema.types import Struct
 from spark_jobs.spark.unforeseen import explained
 from tests.fakes.in_memory import InMemory
+from tests.unit.contract.contract_texts import HEAD
 
 HEADLESS = b"Jane Doe,jane@example.org,DE89370400440532013000\nJohn Roe,john@example.org,DE11\n"
 OWN = ("Jane", "jane", "DE89")
@@ -33,12 +34,8 @@ def contract(
     """Return a contract with addresses of the given classification."""
     listed = "".join(f", {{property: {name}, value: {text}}}" for name, text in settings.items())
     return parse(
-        f"""
-kind: DataContract
-apiVersion: v3.1.0
-id: people
-version: 1.0.0
-customProperties:
+        f"""\
+{HEAD}customProperties:
   [{{property: format, value: {format_}}}, {{property: allowSamples, value: {samples}}}{listed}]
 schema:
   - name: hr.people

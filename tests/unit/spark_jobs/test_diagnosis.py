@@ -8,6 +8,7 @@ from spark_jobs.audit import verdict
 from spark_jobs.files.text.csv import header
 from spark_jobs.files.text.header_clues import clues
 from spark_jobs.schema.compare import compare
+from tests.unit.contract.contract_texts import HEAD
 from tests.unit.spark_jobs.test_confidential_errors import contract as people
 
 WIDE = [f"column_{n:02}" for n in range(18)]
@@ -18,20 +19,9 @@ def contract(*names: str, secrecy: str = "public", format_: str = "csv") -> Cont
     first, *others = names
     marked = f"{first}, required: true, classification: {secrecy}"
     columns = [f"      - {{name: {name}, logicalType: string}}" for name in (marked, *others)]
-    return parse(
-        f"""
-kind: DataContract
-apiVersion: v3.1.0
-id: wide
-version: 1.0.0
-customProperties: [{{property: format, value: {format_}}}]
-schema:
-  - name: shop.wide
-    properties:
-"""
-        + "\n".join(columns),
-        "wide",
-    )
+    format_ = f"customProperties: [{{property: format, value: {format_}}}]\n"
+    table = "schema:\n  - name: shop.wide\n    properties:\n"
+    return parse(HEAD + format_ + table + "\n".join(columns), "wide")
 
 
 def wrong(agreed: Contract, *names: str) -> WrongColumns:

@@ -10,12 +10,11 @@ from lakegate.contract.model import Contract, parse
 from spark_jobs.audit import tiers, verdict
 from spark_jobs.audit.run import Measured
 from tests.fakes.examples import REPORT
+from tests.unit.contract.contract_texts import HEAD
 
-TEXT = """
-kind: DataContract
-apiVersion: v3.1.0
-id: shop-people
-version: 1.0.0
+TEXT = (
+    HEAD
+    + """\
 schema:
   - name: shop.people
     properties:
@@ -29,6 +28,7 @@ schema:
              implementation: {{check: drift, of: mean}}}}
           - {{id: nulls, type: library, metric: nullValues, mustBe: 0}}
 """
+)
 MEASURED = Measured(98765.5, 20, Tier.SCAN)
 
 

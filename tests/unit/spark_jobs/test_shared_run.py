@@ -142,7 +142,6 @@ def test_a_program_that_ends_itself_ends_no_run(world: World) -> None:
 
 def test_many_transient_errors_do_not_spin(world: World) -> None:
     """The run rests after each error in a row, longer each time, up to a minute."""
-    world.files.failures[spec_of(1).ingestion] = 2
     world.put(*(spec_of(n, f"shop.t{n}") for n in range(9)))
     for n in range(9):
         world.files.failures[spec_of(n).ingestion] = 1

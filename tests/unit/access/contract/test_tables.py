@@ -9,13 +9,8 @@ from access.contract.tables import by_table
 from lakegate.contract.model import ContractInvalid
 from lakegate.errors import LakegateError
 from lakegate.limits import DEFAULTS
+from tests.unit.contract.contract_texts import HEAD
 
-HEAD = """\
-kind: DataContract
-apiVersion: v3.1.0
-id: shop
-version: 1.0.0
-"""
 ORDERS = """\
   - name: shop.orders
     # what customers ordered

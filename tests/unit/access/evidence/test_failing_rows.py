@@ -6,13 +6,12 @@ from access.evidence.failing_rows import concealment
 from access.ingestions.shown_report import Concealment
 from lakegate.contract.model import Contract, parse
 from tests.fakes.deployment import Deployment
+from tests.unit.contract.contract_texts import HEAD
 
 KEY = "contracts/shop.orders.yaml"
-CONTRACT = """\
-kind: DataContract
-apiVersion: v3.1.0
-id: shop-orders
-version: 1.0.0
+CONTRACT = (
+    HEAD
+    + """\
 customProperties: [{{property: allowSamples, value: {samples}}}]
 schema:
   - name: shop.orders
@@ -24,6 +23,7 @@ schema:
           - {{name: city, logicalType: string}}
           - {{name: email, logicalType: string, classification: {email}}}
 """
+)
 
 
 def text(samples: str = "true", id_: str = "public", email: str = "public") -> str:

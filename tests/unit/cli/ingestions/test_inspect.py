@@ -87,8 +87,8 @@ class Shop:
         question = Question(check, limit, reveal)
         return inspection(self.deployment.adapters, self.ingestion, question, self._evidence)
 
-    def finding(self, check: str, limit: int = 20, *, reveal: bool = False) -> Finding:
-        (found,) = self.inspect(check, limit, reveal=reveal).findings
+    def finding(self, check: str, *, reveal: bool = False) -> Finding:
+        (found,) = self.inspect(check, reveal=reveal).findings
         return found
 
     @contextmanager
