@@ -17,7 +17,7 @@ from access.ingestions import decisions
 from access.ingestions.find import Wanted, find
 from access.ingestions.follow import TrackedIngestion, ended, follow
 from access.ingestions.identify import identified
-from access.ingestions.shown_report import shown_report
+from access.ingestions.shown_report import shown_or_why
 from access.ingestions.value import Ingestion
 from access.tables.history import TableCommit, commits
 from access.tables.listed import ListedTable, listed
@@ -277,7 +277,8 @@ class Gate:
         return TrackedIngestion(model.Ingestion(id=which.id, landed=landed))
 
     def _reported(self, ingestion: model.Ingestion, left: str = "") -> Ingestion:
-        return Ingestion.of(ingestion, shown_report(self.adapters, ingestion), left)
+        report, _ = shown_or_why(self.adapters, ingestion)
+        return Ingestion.of(ingestion, report, left)
 
     def _decided(self, outcome: Outcome) -> Ingestion:
         return self._reported(outcome.ingestion, outcome.left)

@@ -121,6 +121,16 @@ def test_a_rejected_file_is_shown_with_its_cells() -> None:
     assert shown.cells == (_CELL,)
 
 
+def test_a_file_whose_report_cannot_be_read_is_shown() -> None:
+    """What became of a file is told though its report is broken: that may be why it failed."""
+    deployment = Deployment()
+    gate, id_ = gate_of(deployment), ended(deployment, rejected)
+    deployment.lake.put_text(deployment.ledger.get(id_).report_key, b"{")
+    (waited,) = gate.wait(id_)
+    assert (waited.state, waited.report) == ("rejected", None)
+    assert gate.show(id_) == waited
+
+
 def test_runs_are_listed_as_wanted() -> None:
     """Ingestions are found by state, table, time, and by whether they wait for a decision."""
     deployment = Deployment()
