@@ -15,8 +15,8 @@ from access.deployment.choice import Choice
 from access.files import uploads
 from access.ingestions import decisions
 from access.ingestions.find import Wanted, find
-from access.ingestions.follow import TrackedIngestion, ended, follow
-from access.ingestions.identify import identified
+from access.ingestions.follow import TrackedIngestion, ended, follow, to_come
+from access.ingestions.identify import identified, is_whole
 from access.ingestions.shown_report import shown_or_why
 from access.ingestions.value import Ingestion
 from access.tables.history import TableCommit, commits
@@ -84,7 +84,8 @@ class Gate:
     def wait(self, *which: Which, seconds: float = _PATIENCE) -> tuple[Ingestion, ...]:
         """Wait until ingestions have ended; return them with their reports, in the given order.
 
-        Raises LakegateError TIMED_OUT after these seconds: the work goes on.
+        A whole id may be that of a file which the ledger does not know yet. Raises LakegateError
+        TIMED_OUT after these seconds: the work goes on.
         """
         tracked = [self._tracked(each) for each in which]
         done = follow(self.adapters, tracked, ended, seconds, lambda _: None)
@@ -270,9 +271,10 @@ class Gate:
             return backtest(self.adapters, request, judge)
 
     def _tracked(self, which: Which) -> TrackedIngestion:
-        if isinstance(which, str):
+        if isinstance(which, str) and not is_whole(which):
             return TrackedIngestion(identified(self.adapters.ledger, which))
-        # The ledger may not know it yet.
+        if isinstance(which, str):  # the ledger may not know it yet, nor what is dropped below
+            return to_come(which)
         landed = LandedObject(which.bucket, which.key, which.version, etag="", size=0)
         return TrackedIngestion(model.Ingestion(id=which.id, landed=landed))
 

@@ -1,5 +1,6 @@
 """Find an ingestion by its id, or by the first characters of it."""
 
+import re
 from typing import TYPE_CHECKING
 
 from lakegate.errors import LakegateError
@@ -11,6 +12,12 @@ if TYPE_CHECKING:
 
 
 _ID_LENGTH = 32
+_ID = re.compile(f"[0-9a-f]{{{_ID_LENGTH}}}")
+
+
+def is_whole(which: str) -> bool:
+    """Return whether a text is a whole id, so that it needs no ledger to be one."""
+    return bool(_ID.fullmatch(which))
 
 
 def identified(ledger: "Ledger", beginning: str) -> "Ingestion":

@@ -108,9 +108,13 @@ def test_a_wait_that_takes_too_long_names_the_file(tmp_path: Path) -> None:
     """After the time the error names what has not ended."""
     gate = gate_of(Deployment())
     (tmp_path / "a.csv").write_bytes(b"id\n1\n")
-    dropped = gate.drop(tmp_path / "a.csv")
+    (dropped,) = gate.drop(tmp_path / "a.csv")
     with pytest.raises(LakegateError, match=rf"TIMED_OUT.*\n.*{_KEY}: uploaded"):
-        gate.wait(*dropped, seconds=0)
+        gate.wait(dropped, seconds=0)
+    with pytest.raises(LakegateError, match=rf"TIMED_OUT.*\n.*{dropped.id}: the ledger has no"):
+        gate.wait(dropped.id, seconds=0)
+    with pytest.raises(LakegateError, match="UNKNOWN_INGESTION"):
+        gate.wait(dropped.id[:8], seconds=0)
 
 
 def test_a_rejected_file_is_shown_with_its_cells() -> None:
