@@ -45,6 +45,7 @@ if TYPE_CHECKING:  # a second to import, which most programs do not need
 
 _PATIENCE = 900.0  # seconds
 _CONNECTED = "LAKEGATE_CONNECTED"
+_FIRST, _LAST = "0001", "9999"  # before and after all times of the ledger
 
 
 Which = Ingestion | str
@@ -104,7 +105,7 @@ class Gate:
 
         `since` is when they landed at the earliest; a `limit` of 0 returns all.
         """
-        wanted = Wanted(table, _state(state), times.text(since) if since else "", limit)
+        wanted = Wanted(table, _state(state), _since(since) if since else "", limit)
         matches = find(self.adapters, wanted, is_waiting=waiting)
         return tuple(map(Ingestion.of, matches.ingestions))
 
@@ -267,7 +268,7 @@ class Gate:
 
         contract = self.check_contract(file, table).valid()
         with local_audit.local_judge(self.adapters.settings.limits) as judge:
-            request = Request(contract, times.text(since), limit)
+            request = Request(contract, _since(since), limit)
             return backtest(self.adapters, request, judge)
 
     def _tracked(self, which: Which) -> TrackedIngestion:
@@ -330,10 +331,18 @@ def _state_at(to: str | datetime) -> str:
         return to
     try:
         return times.text(datetime.fromisoformat(to) if isinstance(to, str) else to)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         message = f"{to!r} is no commit of main and no time"
         remedy = "Give 8 characters of a commit's hash at least, or a time: 2026-11-02T10:00."
         raise LakegateError("NOT_ON_MAIN", f"{message}\n{remedy}") from error
+
+
+def _since(moment: datetime) -> str:
+    """Return a time as the ledger writes it; `datetime.min` is before all that landed."""
+    try:
+        return times.text(moment)
+    except (ValueError, OverflowError):
+        return _FIRST if moment.year == 1 else _LAST
 
 
 def _id(which: Which) -> str:

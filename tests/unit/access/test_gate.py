@@ -147,6 +147,7 @@ def test_runs_are_listed_as_wanted() -> None:
     assert [each.id for each in gate.runs(state="published")] == [good]
     assert [each.id for each in gate.runs(waiting=True)] == [bad]
     assert gate.runs(table="shop.returns") == gate.runs(since=now + timedelta(seconds=1)) == ()
+    assert gate.runs(since=datetime.min) == gate.runs()  # noqa: DTZ901  a common way to say "all"
     with pytest.raises(LakegateError, match=r"UNKNOWN_STATE.*'done'\nStates: landed, "):
         gate.runs(state="done")
 
