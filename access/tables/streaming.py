@@ -9,6 +9,7 @@ import duckdb
 from lakegate.errors import LakegateError
 
 _Batch = TypeVar("_Batch")
+_STOPPED = "Query interrupted"  # duckdb's word for Ctrl-C
 
 
 def watched(batches: Iterable[_Batch], failures: list[Exception]) -> Iterator[_Batch]:
@@ -34,6 +35,10 @@ def reading(failures: list[Exception]) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is None:
             raise duckdb.Error(str(error)) from error
         raise
+    except RuntimeError as error:
+        if str(error) != _STOPPED:
+            raise
+        raise KeyboardInterrupt from error
 
 
 def _told(failure: Exception) -> Exception:

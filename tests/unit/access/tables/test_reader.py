@@ -110,6 +110,16 @@ def test_a_value_that_cannot_be_converted_is_bad_sql() -> None:
     assert caught.value.code == "BAD_SQL"
 
 
+def test_a_statement_that_was_stopped_is_no_fault() -> None:
+    """Where Ctrl-C comes while duckdb works, it raises an error of its own."""
+    with answering(_EMPTY % (len(_JSON), _JSON)) as address:
+        reader = Reader(address, "token", "main")
+        with pytest.raises(KeyboardInterrupt), reader.answer("SELECT 1"):
+            raise RuntimeError("Query interrupted")
+        with pytest.raises(RuntimeError, match="another"), reader.answer("SELECT 1"):
+            raise RuntimeError("another")
+
+
 _TABLE = {
     "format-version": 2,
     "table-uuid": "0f0e0d0c-1111-2222-3333-444455556666",
