@@ -15,9 +15,9 @@ from access.deployment.choice import Choice
 from access.files import uploads
 from access.ingestions import decisions
 from access.ingestions.find import Wanted, find
-from access.ingestions.follow import TrackedIngestion, ended, follow
-from access.ingestions.identify import identified
-from access.ingestions.shown_report import shown_report
+from access.ingestions.follow import TrackedIngestion, ended, follow, to_come
+from access.ingestions.identify import identified, is_whole
+from access.ingestions.shown_report import shown_or_why
 from access.ingestions.value import Ingestion
 from access.tables.history import TableCommit, commits
 from access.tables.listed import ListedTable, listed
@@ -45,6 +45,7 @@ if TYPE_CHECKING:  # a second to import, which most programs do not need
 
 _PATIENCE = 900.0  # seconds
 _CONNECTED = "LAKEGATE_CONNECTED"
+_FIRST, _LAST = "0001", "9999"  # before and after all times of the ledger
 
 
 Which = Ingestion | str
@@ -84,7 +85,8 @@ class Gate:
     def wait(self, *which: Which, seconds: float = _PATIENCE) -> tuple[Ingestion, ...]:
         """Wait until ingestions have ended; return them with their reports, in the given order.
 
-        Raises LakegateError TIMED_OUT after these seconds: the work goes on.
+        A whole id may be that of a file which the ledger does not know yet. Raises LakegateError
+        TIMED_OUT after these seconds: the work goes on.
         """
         tracked = [self._tracked(each) for each in which]
         done = follow(self.adapters, tracked, ended, seconds, lambda _: None)
@@ -103,7 +105,7 @@ class Gate:
 
         `since` is when they landed at the earliest; a `limit` of 0 returns all.
         """
-        wanted = Wanted(table, _state(state), times.text(since) if since else "", limit)
+        wanted = Wanted(table, _state(state), _since(since) if since else "", limit)
         matches = find(self.adapters, wanted, is_waiting=waiting)
         return tuple(map(Ingestion.of, matches.ingestions))
 
@@ -266,18 +268,20 @@ class Gate:
 
         contract = self.check_contract(file, table).valid()
         with local_audit.local_judge(self.adapters.settings.limits) as judge:
-            request = Request(contract, times.text(since), limit)
+            request = Request(contract, _since(since), limit)
             return backtest(self.adapters, request, judge)
 
     def _tracked(self, which: Which) -> TrackedIngestion:
-        if isinstance(which, str):
+        if isinstance(which, str) and not is_whole(which):
             return TrackedIngestion(identified(self.adapters.ledger, which))
-        # The ledger may not know it yet.
+        if isinstance(which, str):  # the ledger may not know it yet, nor what is dropped below
+            return to_come(which)
         landed = LandedObject(which.bucket, which.key, which.version, etag="", size=0)
         return TrackedIngestion(model.Ingestion(id=which.id, landed=landed))
 
     def _reported(self, ingestion: model.Ingestion, left: str = "") -> Ingestion:
-        return Ingestion.of(ingestion, shown_report(self.adapters, ingestion), left)
+        report, _ = shown_or_why(self.adapters, ingestion)
+        return Ingestion.of(ingestion, report, left)
 
     def _decided(self, outcome: Outcome) -> Ingestion:
         return self._reported(outcome.ingestion, outcome.left)
@@ -327,10 +331,18 @@ def _state_at(to: str | datetime) -> str:
         return to
     try:
         return times.text(datetime.fromisoformat(to) if isinstance(to, str) else to)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         message = f"{to!r} is no commit of main and no time"
         remedy = "Give 8 characters of a commit's hash at least, or a time: 2026-11-02T10:00."
         raise LakegateError("NOT_ON_MAIN", f"{message}\n{remedy}") from error
+
+
+def _since(moment: datetime) -> str:
+    """Return a time as the ledger writes it; `datetime.min` is before all that landed."""
+    try:
+        return times.text(moment)
+    except (ValueError, OverflowError):
+        return _FIRST if moment.year == 1 else _LAST
 
 
 def _id(which: Which) -> str:

@@ -13,7 +13,7 @@ from access.ingestions import outcomes
 from access.ingestions.shown_report import shown_report
 from dashboard.formatting import code
 from functions.adapters.all import Adapters
-from functions.adapters.s3 import Missing, StoredContract
+from functions.adapters.s3 import Missing, StoredContract, contracts_of
 from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.model.merge_commit import rows_of
 from functions.notifications import unreadable
@@ -171,8 +171,8 @@ def _used(adapters: Adapters, ingestion: Ingestion, *, original: bool) -> Sequen
     if original:
         return [adapters.lake.contract_at(*each) for each in sorted(set(ingestion.contracts))]
     if ingestion.parts:
-        every = adapters.lake.contracts()
-        return [each for each in every if each.contract.table in ingestion.tables]
+        in_force = contracts_of(adapters.lake, *ingestion.tables)
+        return [each for table, each in in_force.items() if table in ingestion.tables]
     return [contract_for(adapters, ingestion)]
 
 

@@ -43,6 +43,11 @@ def filters() -> AbstractContextManager[Any]:
     return folded
 
 
+def choice(label: str, options: Sequence[str], key: str) -> str:
+    """Show choices, and return the chosen one: a key keeps it when other choices come or go."""
+    return str(st.selectbox(label, options, key=key, width=220))
+
+
 def matches(text: str, *fields: str) -> bool:
     """Return if every word of a search is somewhere in the fields, in any case."""
     known = "\n".join(fields).lower()

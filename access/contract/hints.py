@@ -17,6 +17,8 @@ from lakegate.contract.reading.options import OF_RULE
 from lakegate.contract.reading.properties import NESTED
 from lakegate.contract.reading.quality.custom import ENGINE
 from lakegate.contract.reading.service_levels import DUE
+from lakegate.contract.reading.values import excluded
+from lakegate.contract.rules import listed
 from lakegate.contract.sharing import why_alone, why_own_run
 from lakegate.contract.text.fields import Field
 from lakegate.contract.text.problems import Problem
@@ -59,7 +61,7 @@ def hints(tree: Node, contract: Contract) -> tuple[Problem, ...]:
         suggestions += _on_rules(table)
         for column in _columns(table.at("properties")):
             suggestions += [*_on_column(column), *_on_rules(column)]
-        suggestions += _on_checks(table, contract)
+        suggestions += [*_on_checks(table, contract), *_on_values(contract)]
         suggestions += _on_sharing(table, contract)
         suggestions += _on_key(table, contract)
     suggestions += _on_levels(root, contract)
@@ -151,6 +153,14 @@ def _on_checks(table: Field, contract: Contract) -> Iterator[Problem]:
     if not contract.checks:
         reason = "asks for no check, such as required: true on a column: any row that can be read"
         yield Problem(table.node.line, table.path, f"{reason} is published")
+
+
+def _on_values(contract: Contract) -> Iterator[Problem]:
+    """Yield the listed values that the limits of the same rule do not allow."""
+    for check in (check for check in contract.checks if check.values.valid_values):
+        if out := excluded(check.values, contract.column(check.columns[0])):
+            reason = f"lists {listed(out)}, which its own limits do not allow"
+            yield Problem(check.line, check.id, reason)
 
 
 def _on_sharing(table: Field, contract: Contract) -> Iterator[Problem]:

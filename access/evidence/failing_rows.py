@@ -217,7 +217,7 @@ def _finding_in_file(
     if result.counted and not report.holds_nulls:
         may_show = not (hidden.every or hidden.columns)
         more = quarantined(report, READABLE, limit) if may_show else ()
-        rows = tuple({"row": row} for row in more) or result.samples[:limit]
+        rows = tuple({"row": row} for row in more) or _samples(result, limit, hidden)
         notes = (
             (_IN_QUARANTINE,)
             if may_show
@@ -225,7 +225,7 @@ def _finding_in_file(
         )
         return Finding(result, count=result.counted, rows=rows, notes=notes)
     note = _AS_LANDED if result.samples else _NO_SINGLE_ROW
-    return Finding(result, rows=result.samples, notes=(note,))
+    return Finding(result, rows=_samples(result, limit, hidden), notes=(note,))
 
 
 def _places(report: AuditReport) -> dict[tuple[str, int], str]:

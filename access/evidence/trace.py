@@ -19,6 +19,7 @@ from access.tables.check_sql import FILE, quoted
 from access.tables.file_rows import FileRows
 from access.tables.reader import columns_named
 from access.tables.rows import Stream
+from access.tables.streaming import reading
 from functions.adapters.all import Adapters
 from functions.adapters.iceberg.files import data_files
 from functions.adapters.nessie import MAIN
@@ -102,10 +103,12 @@ def matching(
         connection.register("rows", stream)
         id_ = f"coalesce({quoted(ingestion)}, '')" if ingestion else "''"
         least = f"min({quoted(number)}, {_MOST_NUMBERS})" if number else "[]"
-        matches = connection.execute(
+        sql = (
             f"SELECT {FILE}, {id_}, count(*), {least} FROM rows "
             f"WHERE ({where}\n) GROUP BY 1, 2 ORDER BY 2, 1"
-        ).fetchall()
+        )
+        with reading(stream.failures):
+            matches = connection.execute(sql).fetchall()
     return [(rows.files[f], id_, count, tuple(n or ())) for f, id_, count, n in matches]
 
 

@@ -101,7 +101,7 @@ def _refuse_what_is_no_file(files: Sequence[Path]) -> None:
 
 def _prefix(adapters: Adapters, table: str) -> str:
     in_force = contracts_of(adapters.lake, *filter(None, (table,))).values()
-    return chosen((stored.contract for stored in in_force), table).landing_prefix
+    return chosen((stored.contract for stored in in_force), table, " or `--key`").landing_prefix
 
 
 def put(adapters: Adapters, file: Path, key: str) -> TrackedIngestion:
@@ -145,10 +145,11 @@ def _opened(file: Path, hint: str = "It was not uploaded.") -> Iterator[BinaryIO
         raise LakegateError("UNREADABLE_FILE", message) from error
 
 
-def chosen(contracts: "Iterable[Contract]", table: str) -> "Contract":
+def chosen(contracts: "Iterable[Contract]", table: str, instead: str = "") -> "Contract":
     """Return the contract of a table, or the only contract if no table ("") is named.
 
-    Raises LakegateError WHICH_KEY if that does not determine one.
+    Raises LakegateError WHICH_KEY if that does not determine one; it says what may be given
+    `instead` of a table.
     """
     known = {contract.table: contract for contract in contracts}
     tables = ", ".join(sorted(known)) or "none"
@@ -156,6 +157,6 @@ def chosen(contracts: "Iterable[Contract]", table: str) -> "Contract":
         message = f"there is no contract for {table}\nTables with a contract: {tables}"
         raise LakegateError("WHICH_KEY", message)
     if not table and len(known) != 1:
-        message = f"for which table?\nAdd `--table` with one of these, or `--key`: {tables}"
+        message = f"for which table?\nAdd `--table`{instead}; tables with a contract: {tables}"
         raise LakegateError("WHICH_KEY", message)
     return known[table or next(iter(known))]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from access.ingestions.identify import identified
+from access.ingestions.identify import each_identified, identified
 from functions.adapters.all import Adapters
 from functions.model.ingestion import Ingestion
 from functions.notifications import unreadable
@@ -45,7 +45,7 @@ def chosen(adapters: Adapters, identities: Sequence[str], cause: str) -> list[In
     if bool(identities) is bool(cause):
         message = "which ingestions?\nGive ids of `lakegate runs --waiting`, or `--cause TEXT`."
         raise LakegateError("WHICH_ONES", message)
-    ingestions = [identified(adapters.ledger, each) for each in identities]
+    ingestions = each_identified(adapters.ledger, identities)
     ingestions += with_cause(adapters, cause) if cause else []
     return list({each.id: each for each in ingestions}.values())
 

@@ -60,6 +60,11 @@ def dropped(landed: LandedObject) -> TrackedIngestion:
     return TrackedIngestion(Ingestion(id=ingestion_id(landed), landed=landed))
 
 
+def to_come(id_: str) -> TrackedIngestion:
+    """Return an ingestion of which only the whole id is known."""
+    return TrackedIngestion(Ingestion(id=id_, landed=LandedObject("", "", "", etag="", size=0)))
+
+
 def ended(item: TrackedIngestion) -> bool:
     """Return whether the ingestion has a final state."""
     return item.ingestion.ended
@@ -98,7 +103,7 @@ def sentence(item: TrackedIngestion) -> str:
     """Describe the state of an ingestion."""
     ingestion = item.ingestion
     if not ingestion.times:
-        return "uploaded"
+        return "uploaded" if ingestion.landed.key else "the ledger has no such ingestion yet"
     if ingestion.awaits_shared_run or item.load:
         return waits(ingestion, item.load)
     many = sum(ingestion.audit.check_counts.values())
@@ -157,8 +162,12 @@ def _run_state(adapters: Adapters, ingestion: Ingestion) -> RunState | None:
 
 
 def _timed_out(hanging: list[TrackedIngestion], seconds: float) -> LakegateError:
-    lines = [f"  {one_line(item.ingestion.landed.key)}: {sentence(item)}" for item in hanging]
+    lines = [f"  {_named(item.ingestion)}: {sentence(item)}" for item in hanging]
     message = "\n".join([f"timed out after {seconds:.0f} s, still waiting for:", *lines])
     return LakegateError(
         "TIMED_OUT", f"{message}\nThey continue. Check the stack with `lakegate status`."
     )
+
+
+def _named(ingestion: Ingestion) -> str:
+    return one_line(ingestion.landed.key) or ingestion.id

@@ -13,6 +13,7 @@ from lakegate.audit.diagnosis import HIDDEN, WHOLE, cell_told
 from lakegate.audit.report import ADDRESS, PLACE, TIMES, AuditReport, CheckResult
 from lakegate.contract.checks import OF_VALUES
 from lakegate.contract.model import Contract, ContractInvalid
+from lakegate.errors import Permanent
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,14 @@ def shown_report(adapters: Adapters, ingestion: Ingestion) -> AuditReport | None
     """
     report = report_of(adapters, ingestion) if ingestion.report_key else None
     return concealed(adapters, ingestion, report) if report else None
+
+
+def shown_or_why(adapters: Adapters, ingestion: Ingestion) -> tuple[AuditReport | None, str]:
+    """Return the same, and "" or why the report cannot be read."""
+    try:
+        return shown_report(adapters, ingestion), ""
+    except Permanent as error:
+        return None, f"its audit report cannot be read: {error.message} ({error.code})"
 
 
 def concealed(adapters: Adapters, ingestion: Ingestion, report: AuditReport) -> AuditReport:

@@ -15,8 +15,8 @@ class Ingestion:
 
     `state` is as `lakegate runs` shows it. `code` and `reason` say why it was not published.
     `commit` is main's commit with its rows. `report` is its last attempt's audit report, None in
-    lists and where there is none. `left` names the steps of a decision that the sweep will repeat.
-    Times are ISO 8601 in UTC, and "" before they come.
+    lists and where there is none that can be read. `left` names the steps of a decision that the
+    sweep will repeat. Times are ISO 8601 in UTC, and "" before they come.
     """
 
     id: str

@@ -46,7 +46,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Mended:
-    """A mended file's ingestion, and how many broken rows were replaced, removed, or left."""
+    """A mended file's ingestion, and how many broken rows were changed, removed, or left."""
 
     ingestion: Ingestion
     replaced: int
@@ -116,14 +116,15 @@ def mend(
         texts = _corrected(opened, file, rejected.name)
         missing = opened.broken.reasons.keys() - texts.keys()
         removed = missing if drop_missing else set()
-        if not removed and not _changes(opened, texts):
+        changed = _changed(opened, texts)
+        if not removed and not changed:
             message = f"{file} changes no row of {rejected.name}\n{_NOTHING}"
             raise LakegateError("NOTHING_MENDED", message)
         made = opened.copy.with_name("mended")
         _join(opened, texts, removed, made)
         landed = land(adapters, rejected, made, Mends(rejected.id, file.name, by.strip()))
-        left = len(missing) - len(removed)
-        return Mended(landed, len(texts), len(removed), left, opened.broken.unit, opened.others)
+        left = len(opened.broken.reasons) - len(removed) - changed
+        return Mended(landed, changed, len(removed), left, opened.broken.unit, opened.others)
 
 
 def _corrected(rejected: _Rejected, file: Path, name: str) -> dict[int, str]:
@@ -149,10 +150,11 @@ def _corrected(rejected: _Rejected, file: Path, name: str) -> dict[int, str]:
     return texts
 
 
-def _changes(rejected: _Rejected, texts: Mapping[int, str]) -> bool:
+def _changed(rejected: _Rejected, texts: Mapping[int, str]) -> int:
+    """Return how many rows have another text than in the landed file."""
     with rejected.text.read(rejected.copy) as lines:
         rows = rejected.rows.records(lines)
-        return any(texts.get(row.number, row.text) != row.text for row in rows)
+        return sum(texts.get(row.number, row.text) != row.text for row in rows)
 
 
 def _join(

@@ -10,6 +10,7 @@ from pyiceberg.table import Table
 from access.tables.check_sql import quoted
 from access.tables.file_rows import FileRows
 from access.tables.rows import Stream, as_text
+from access.tables.streaming import reading
 from lakegate.errors import LakegateError
 
 _TIMES = "_times"  # how often a row is gained; below 0 it is lost
@@ -67,14 +68,18 @@ def _enter(
 ) -> None:
     """Make the table `moved` of the rows that differ, from those that count for 1 and for -1."""
     listed = ", ".join(map(quoted, columns))
+    failures: list[Exception] = []
     for sign, rows in sides.items():
-        connection.register(f"of {sign}", Stream(rows, columns, range(len(rows.files))))
+        stream = Stream(rows, columns, range(len(rows.files)), failures)
+        connection.register(f"of {sign}", stream)
     both = (f'SELECT {listed}, {sign} AS {_TIMES} FROM "of {sign}"' for sign in sides)
     connection.execute("SET TimeZone = 'UTC'").fetchall()
-    connection.execute(
+    moved = (
         f"CREATE TEMP TABLE moved AS SELECT {listed}, sum({_TIMES}) AS {_TIMES} "
         f"FROM ({' UNION ALL '.join(both)}) GROUP BY ALL HAVING sum({_TIMES}) <> 0"
-    ).fetchall()
+    )
+    with reading(failures):
+        connection.execute(moved).fetchall()
 
 
 def _first(

@@ -27,6 +27,7 @@ from pyiceberg.table import DataScan, Table
 from access.tables.check_sql import quoted
 from access.tables.file_rows import FileRows
 from access.tables.rows import Evidence
+from access.tables.streaming import reading, watched
 from lakegate.audit.audit_tables import QUARANTINE, RESULTS
 from lakegate.errors import LakegateError, Transient
 
@@ -112,11 +113,14 @@ class Reader:
         A table is read once per mention, in batches. Raises LakegateError: BAD_SQL with duckdb's
         message, or UNKNOWN_TABLE.
         """
+        failures: list[Exception] = []
         with self._translated(), duckdb.connect() as connection:
             for schema, name in sorted(_tables(connection, sql)):
-                _enter(connection, schema, name, self._load(f"{schema}.{name}"))
+                scan = _Scan(self._load(f"{schema}.{name}").scan(), failures)
+                _enter(connection, schema, name, scan)
             connection.execute("SET TimeZone = 'UTC'").fetchall()
-            yield connection.sql(sql).to_arrow_reader(_BATCH)
+            with reading(failures):
+                yield connection.sql(sql).to_arrow_reader(_BATCH)
 
     def all_rows(self, table: str) -> pa.Table:
         """Return all rows of a table. Raises LakegateError UNKNOWN_TABLE."""
@@ -160,8 +164,10 @@ class Reader:
             both = And(*(kind(name, value) for kind, name, value in wanted))
             scan = self._load(RESULTS.name).scan(both)
             connection.execute("SET TimeZone = 'UTC'").fetchall()
-            connection.register("results", _Scan(scan))
-            yield connection
+            failures: list[Exception] = []
+            connection.register("results", _Scan(scan, failures))
+            with reading(failures):
+                yield connection
 
     def quarantined(self, run: str, check: str, limit: int) -> list[str]:
         """Return at most `limit` rows that a run quarantined for a check.
@@ -225,14 +231,23 @@ class Reader:
 class _Scan:
     """Rows of a table as an Arrow stream (Arrow documentation, "The Arrow PyCapsule Interface")."""
 
-    def __init__(self, scan: DataScan) -> None:
+    def __init__(self, scan: DataScan, failures: list[Exception]) -> None:
         self._scan = scan
+        self._failures = failures
 
     def __arrow_c_schema__(self) -> object:
-        return self._scan.projection().as_arrow().__arrow_c_schema__()
+        return self._schema().__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self._scan.to_arrow_batch_reader().__arrow_c_stream__(requested_schema)
+        batches = watched(self._batches(), self._failures)
+        made = pa.RecordBatchReader.from_batches(self._schema(), batches)
+        return made.__arrow_c_stream__(requested_schema)
+
+    def _schema(self) -> pa.Schema:
+        return self._scan.projection().as_arrow()
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        yield from self._scan.to_arrow_batch_reader()
 
 
 def _tables(connection: duckdb.DuckDBPyConnection, sql: str) -> set[tuple[str, str]]:
@@ -282,9 +297,9 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
         yield from _nodes(child)
 
 
-def _enter(connection: duckdb.DuckDBPyConnection, schema: str, name: str, table: Table) -> None:
+def _enter(connection: duckdb.DuckDBPyConnection, schema: str, name: str, scan: _Scan) -> None:
     stream = f"{schema}.{name}"
-    connection.register(stream, _Scan(table.scan()))
+    connection.register(stream, scan)
     connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(schema)}").fetchall()
     view = f"{quoted(schema)}.{quoted(name)}"
     connection.execute(f"CREATE VIEW {view} AS FROM {quoted(stream)}").fetchall()

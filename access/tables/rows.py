@@ -1,13 +1,14 @@
 """Query rows on a branch with duckdb for those that break a check."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import duckdb
 import pyarrow as pa
 
 from access.tables.check_sql import COUNTED, FILE, POSITION, addresses, quoted
+from access.tables.streaming import reading, watched
 from lakegate.contract.checks import Check
 from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
@@ -48,6 +49,7 @@ class Evidence:
         """Take over `connection`, which must serve nothing else."""
         self._connection = connection
         self._rows = rows
+        self._failures: list[Exception] = []
         self._run("SET TimeZone = 'UTC'")
 
     @property
@@ -80,10 +82,11 @@ class Evidence:
         every_file = range(len(self.files))
         columns = tuple(dict.fromkeys((*check.columns, *types)))
         try:
-            self._enter(Stream(self._rows, check.columns, every_file))
-            self._run(f"CREATE OR REPLACE TEMP TABLE broken AS {addresses(check, types)}")
-            ((count,),) = self._run(f"SELECT count_if({COUNTED}) FROM broken")
-            return Broken(count, tuple(self._first(limit, columns, hides, first)))
+            with reading(self._failures):
+                self._enter(check.columns, every_file)
+                self._run(f"CREATE OR REPLACE TEMP TABLE broken AS {addresses(check, types)}")
+                ((count,),) = self._run(f"SELECT count_if({COUNTED}) FROM broken")
+                return Broken(count, tuple(self._first(limit, columns, hides, first)))
         except duckdb.Error as error:
             message = f"cannot read the rows on the branch: {error}"
             raise LakegateError("UNREADABLE_ROWS", message) from error
@@ -104,7 +107,7 @@ class Evidence:
             f"{order} LIMIT {limit}"
         )
         files = [file for (file,) in self._run(f"SELECT DISTINCT {FILE} FROM first ORDER BY 1")]
-        self._enter(Stream(self._rows, columns, files))
+        self._enter(columns, files)
         values = ", ".join(as_text(name, hidden=hides(name)) for name in columns)
         selected = f"SELECT {FILE}, {POSITION}, {values} FROM rows"
         for file, position, *texts in self._run(
@@ -113,8 +116,8 @@ class Evidence:
             address = {FILE: self.files[file], POSITION: position}
             yield {**address, **dict(zip(columns, texts, strict=True))}
 
-    def _enter(self, stream: "Stream") -> None:
-        self._connection.register("rows", stream)
+    def _enter(self, columns: Sequence[str], files: Sequence[int]) -> None:
+        self._connection.register("rows", Stream(self._rows, columns, files, self._failures))
 
     def _run(self, sql: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql).fetchall()
@@ -124,15 +127,17 @@ class Evidence:
 class Stream:
     """Columns of some files with each row's address, as an Arrow stream.
 
-    `FILE` is the file's number.
+    `FILE` is the file's number. What fails while it is read is among the `failures`.
     """
 
     rows: Rows
     columns: Sequence[str]
     files: Sequence[int]
+    failures: list[Exception] = field(default_factory=list)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        made = pa.RecordBatchReader.from_batches(self._schema(), self._batches())
+        batches = watched(self._batches(), self.failures)
+        made = pa.RecordBatchReader.from_batches(self._schema(), batches)
         return made.__arrow_c_stream__(requested_schema)
 
     def _schema(self) -> pa.Schema:

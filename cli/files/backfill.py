@@ -16,6 +16,7 @@ from cli.console import json_output, terminal
 from cli.console.options import AsJson
 from cli.ingestions.wait import EXIT_CODES
 from functions.adapters.all import Adapters
+from functions.adapters.s3 import contracts_of
 from lakegate.job.landing import ID_PART, hidden_rule
 from lakegate.text import one_line
 
@@ -38,9 +39,9 @@ def backfill(
     drop --wait`: 0 published, 3 if one was rejected, 4 errored, 5 ignored; 1 if one did not land.
     """
     adapters = find(context.obj).adapters()
-    request = _request(adapters, source, table, to, at_once)
+    request = requested(adapters, source, table, to, at_once)
     if dry_run:
-        count(adapters, request)
+        count(adapters, request, as_json=as_json)
         return
     progress = _followed(adapters, request)
     report(progress, as_json=as_json)
@@ -57,10 +58,17 @@ def report(progress: Progress, *, as_json: bool) -> None:
         terminal.out().print(one_line(line), soft_wrap=True)
 
 
-def count(adapters: Adapters, request: Backfill) -> None:
-    """Print how many files a backfill would look at, and some of them with their new keys."""
+def count(adapters: Adapters, request: Backfill, *, as_json: bool) -> None:
+    """Print how many files a backfill would look at, and some of them with their new keys.
+
+    As JSON these are all.
+    """
     sources = list(adapters.landing.sources(request.bucket, request.prefix))
     due = [each for each in sources if not request.ignores(each)]
+    if as_json:
+        keys = [{"source": each.uri, "key": request.key(each), "size": each.size} for each in due]
+        typer.echo(json_output.text({"due": keys, "ignored": len(sources) - len(due)}))
+        return
     size = sum(each.size for each in due) / 1e6
     out = terminal.out()
     ignored = f"{len(sources) - len(due):,} ignored by name"
@@ -69,9 +77,11 @@ def count(adapters: Adapters, request: Backfill) -> None:
         out.print(one_line(f"  {each.uri} → {request.key(each)}"), soft_wrap=True)
 
 
-def _request(adapters: Adapters, source: str, table: str, to: str, at_once: int) -> Backfill:
+def requested(adapters: Adapters, source: str, table: str, to: str, at_once: int) -> Backfill:
+    """Return what the arguments ask for. Raises LakegateError for what cannot be brought."""
     bucket, prefix = source_of(source, adapters.settings.landing_buckets)
-    contract = chosen([stored.contract for stored in adapters.lake.contracts()], table)
+    in_force = contracts_of(adapters.lake, *filter(None, (table,)))
+    contract = chosen((stored.contract for stored in in_force.values()), table)
     target = to or contract.landing_prefix
     if not target.startswith(contract.landing_prefix) or not target.endswith("/"):
         message = (

@@ -28,13 +28,15 @@ def show(
 ) -> None:
     """Show one ingestion: its steps, branch, hashes, job run and audit report."""
     # S3's adapter, which help does not need
-    from access.ingestions.shown_report import shown_report
+    from access.ingestions.shown_report import shown_or_why
     from access.ingestions.undone import undone
 
     adapters = find(context.obj).adapters()
     ingestion = identified(adapters.ledger, identity)
-    report = shown_report(adapters, ingestion)
+    report, why_not = shown_or_why(adapters, ingestion)
     removal = undone(adapters, ingestion)
+    if why_not:
+        terminal.err().print(why_not, style="yellow", soft_wrap=True)
     if as_json:
         told = {**json_output.with_report(ingestion, report), "undone": removal or None}
         typer.echo(json_output.text(told))

@@ -57,6 +57,7 @@ def probe(
     seconds: Annotated[float, typer.Option("--timeout", help="Seconds to wait for a run.")] = 900,
 ) -> None:
     """Try what is relied on in Nessie, and measure the job runs' runtime; exits 1 on problems."""
+    versions = job_versions(checkout())  # what would stop it minutes later
     deployment = find(context.obj)
     tell = progress_printer()
     client = boto3.client("lambda", config=checkup.PATIENT)
@@ -66,11 +67,20 @@ def probe(
     probes = [measure(adapters, m, seconds, tell) for m in (DEFAULT, LOCAL_MASTER)]
     document = {"format": FORMAT, "release": probes[0].run["releaseLabel"]}
     document["runs"] = [each.document() for each in probes]
-    output.write_text(json.dumps(document, indent=2) + "\n")
     for each in document["runs"]:
         terminal.out().print(_table(each))
+    save(document, output)
     terminal.out().print(f"{output} has all findings and names no account: you may send it.")
-    require_sound(probes[0], job_versions(checkout()))
+    require_sound(probes[0], versions)
+
+
+def save(document: Mapping[str, Any], output: Path) -> None:
+    """Write the findings to a file. Raises LakegateError CANNOT_WRITE."""
+    try:
+        output.write_text(json.dumps(document, indent=2) + "\n")
+    except OSError as error:
+        message = f"cannot write {output}: {error.strerror}"
+        raise LakegateError("CANNOT_WRITE", f"{message}\nGive another --output.") from error
 
 
 def measure(adapters: Adapters, master: str, seconds: float, tell: Tell) -> Probe:

@@ -35,7 +35,7 @@ def status(context: typer.Context, as_json: AsJson = False) -> None:
     if as_json:
         typer.echo(json_output.text(document))
     else:
-        _print_status(document)
+        print_status(document)
     require_up(document)
 
 
@@ -48,8 +48,10 @@ def require_up(document: Mapping[str, Any]) -> None:
         raise typer.Exit(1)
 
 
-def _print_status(document: Mapping[str, Any]) -> None:
-    named = {k: v for k, v in document.items() if isinstance(v, str) and k != "reader_token"}
+def print_status(document: Mapping[str, Any]) -> None:
+    """Print addresses, health and counts, each once; the reader's token is for programs."""
+    apart = ("reader_token", "budget")
+    named = {k: v for k, v in document.items() if isinstance(v, str) and k not in apart}
     terminal.out().print(terminal.facts((k.replace("_", " "), v) for k, v in named.items()))
     terminal.out().print(health_table(document["health"]), counted(document))
     if overdue := document["overdue"]:

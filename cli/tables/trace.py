@@ -1,6 +1,6 @@
 """`lakegate trace`: from rows of a table to the file that brought them, and back."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,6 +11,7 @@ from access.ingestions.identify import identified
 from access.ingestions.undone import undone
 from cli.console import json_output, terminal
 from cli.console.options import AsJson
+from functions.model.ingestion import State
 from lakegate.errors import LakegateError
 
 if TYPE_CHECKING:
@@ -47,7 +48,18 @@ def trace(
     else:
         _print(documents)
     if not any(document["rows"] for document in documents):
-        raise LakegateError("NO_ROWS", "main has no such rows")
+        raise none_found(documents, row or 0)
+
+
+def none_found(documents: Iterable[Mapping[str, Any]], row: int) -> LakegateError:
+    """Return the error that main has no such rows, or none that can be told from others."""
+    message = "main has no such rows"
+    if not row and any(document["state"] == State.PUBLISHED for document in documents):
+        message = (
+            "main has none of its data files, and no row that names it: they were compacted or"
+            " changed since\nRows name their file where the contract asks for `provenance`."
+        )
+    return LakegateError("NO_ROWS", message)
 
 
 def _traced_rows(deployment: Deployment, table: str, where: str) -> list[dict[str, Any]]:

@@ -6,6 +6,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from access.tables.streaming import reading, watched
+
 FILE, MAIN = "file", "main"  # the sides' tables
 EXACT_ROWS = 2_000_000  # beyond it, what is different is estimated
 
@@ -29,8 +31,11 @@ class Counted:
 
 def enter(connection: duckdb.DuckDBPyConnection, side: str, column: pa.RecordBatchReader) -> None:
     """Load a side's column."""
-    connection.register("entering", column)
-    run(connection, f"CREATE OR REPLACE TEMP TABLE {side} AS FROM (FROM entering) t(v)")
+    failures: list[Exception] = []
+    batches = watched(column, failures)
+    connection.register("entering", pa.RecordBatchReader.from_batches(column.schema, batches))
+    with reading(failures):
+        run(connection, f"CREATE OR REPLACE TEMP TABLE {side} AS FROM (FROM entering) t(v)")
 
 
 def counted(connection: duckdb.DuckDBPyConnection, side: str, type_: pa.DataType) -> Counted:

@@ -16,9 +16,17 @@ def begin() -> None:
 
 
 def dialog(title: str, question: Callable[..., object], *about: object) -> None:
-    """Show a dialog with a question; once it is closed, the view runs again."""
+    """Show a dialog with a question; once it is closed, the view runs again.
+
+    An answer runs the question alone, without what shows the errors of its view.
+    """
+
+    def asked() -> None:
+        with errors_shown():
+            question(*about)
+
     st.session_state[_OPEN] = True
-    st.dialog(title, width="medium", on_dismiss="rerun")(question)(*about)
+    st.dialog(title, width="medium", on_dismiss="rerun")(asked)()
 
 
 def watch(before: object, look: Callable[[], object]) -> None:

@@ -27,11 +27,11 @@ def show(opened: Opened) -> None:
         failures = list(ledger.open_failures())
         tables = sorted({table for each in failures for table in each.tables})
         with listing.filters():
-            table = st.selectbox("Table", [EVERY_TABLE, *tables], width=220)
+            table = listing.choice("Table", [EVERY_TABLE, *tables], "inbox table")
             wanted = Wanted("" if table == EVERY_TABLE else table, limit=_MOST)
             matches = still_waiting(ledger, failures, wanted)
             owners = sorted({listing.owner(each) for each in matches.ingestions})
-            who = st.selectbox("Owner", [_EVERYBODY, *owners], width=220)
+            who = listing.choice("Owner", [_EVERYBODY, *owners], "inbox owner")
     meant = [
         each
         for each in matches.ingestions

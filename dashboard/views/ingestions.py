@@ -33,8 +33,8 @@ def show(opened: Opened) -> None:
         )
         tables = sorted(stored.contract.table for stored in adapters.lake.contracts(None))
         with listing.filters():
-            state = st.selectbox("State", [_ANY_STATE, *ShownState], width=220)
-            table = st.selectbox("Table", [EVERY_TABLE, *tables], width=220)
+            state = listing.choice("State", [_ANY_STATE, *ShownState], "ingestions state")
+            table = listing.choice("Table", [EVERY_TABLE, *tables], "ingestions table")
     landed = adapters.ledger.landed(*bounds(window, now))
     meant = (
         each

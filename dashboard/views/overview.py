@@ -6,7 +6,7 @@ import altair as alt
 import streamlit as st
 
 from access.ingestions.shared_runs import load
-from dashboard import charts
+from dashboard import charts, listing
 from dashboard.charts import Span
 from dashboard.formatting import ago, code
 from dashboard.overview import Outcome, Overview, Window, bounds, overview
@@ -109,7 +109,7 @@ def show(opened: Opened) -> None:
         since, until = bounds(window, now)
         every = list(adapters.ledger.landed(since, until))
         known = sorted({table for each in every for table in each.tables})
-        wanted = st.selectbox("Table", [EVERY_TABLE, *known], width=260)
+        wanted = listing.choice("Table", [EVERY_TABLE, *known], "overview table")
 
     landed = [each for each in every if wanted in (EVERY_TABLE, *each.tables)]
     figures, span = overview(landed, window), Span(since, until, window.step)

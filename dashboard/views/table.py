@@ -39,6 +39,7 @@ from lakegate.times import moment
 
 _COMMITS, _MORE = 200, 5_000
 _SHOWN, _RECENT, _FAILURES = 50, 25, 5
+_NOT_YET = "Main has no such table yet: the first file that is published makes it."
 _TABS = ["Ingestions", "Columns", "Contract", "Commits", "Checks"]
 
 
@@ -50,16 +51,16 @@ def show(opened: Opened) -> None:
     if not name:
         _every(opened.adapters, reader)
         return
-    state = reader.state(name)
     adapters = opened.adapters
     every = adapters.lake.contracts(None)
     stored = next((each for each in every if each.contract.table == name), None)
+    state = reader.state(name) if not stored or reader.has(name) else None
     log = list(islice(adapters.catalog.log(), _MORE if _is_further(name) else _COMMITS))
     _numbers(state)
     _upkeep(adapters, log, name)
     _freshness(adapters, stored)
     _open_failures(adapters, name)
-    entries = _rows_over_time(log, name, state.rows, adapters.now())
+    entries = _rows_over_time(log, name, state.rows if state else 0, adapters.now())
     recent, columns, contract, commits, checks = st.tabs(_TABS)
     with recent, errors_shown():
         _recent(adapters, name)
@@ -112,7 +113,10 @@ _LATELY: Mapping[str, Any] = {
 }
 
 
-def _numbers(state: TableState) -> None:
+def _numbers(state: TableState | None) -> None:
+    if not state:
+        st.text(_NOT_YET)
+        return
     with st.container(horizontal=True):
         st.metric("rows", f"{state.rows:,}", width=180)
         st.metric("data files", f"{state.files:,}", width=140)
@@ -179,8 +183,11 @@ def _rows_over_time(log: Sequence[Commit], name: str, rows: int, now: str) -> tu
     return entries
 
 
-def _columns(state: TableState, stored: StoredContract | None) -> None:
+def _columns(state: TableState | None, stored: StoredContract | None) -> None:
     """Show the table's columns, with what the contract in force demands of each."""
+    if not state:
+        st.text(_NOT_YET)
+        return
     declared = {each.name: each for each in stored.contract.columns} if stored else {}
     checks = stored.contract.checks if stored else ()
     shown = [_column(c, declared.get(c.name), checks) for c in state.columns]

@@ -53,7 +53,7 @@ def reconciled(
     With `table` it covers that table, and objects that the ledger lacks, which may belong to it.
     `thorough` looks for every data file of the tables. `full` reads every commit, whatever an
     earlier run found. Events get the grace time to do their work, and the sweep, which runs later,
-    as much again.
+    as much again. Raises LakegateError UNKNOWN_TABLE where nothing ever landed for the table.
     """
     wait = timedelta(seconds=2 * adapters.settings.grace_seconds)
     since = datetime.fromisoformat(adapters.now()) - wait
@@ -70,6 +70,9 @@ def reconciled(
         *foreign_branches(adapters, table),
         *(finding for each in balances for finding in wrong_rows(each)),
     )
+    if table and not (known.ids or balances or problems):
+        message = f"nothing has landed for {table}, so that nothing is to be compared"
+        raise LakegateError("UNKNOWN_TABLE", f"{message}\nList the tables with `lakegate tables`.")
     remarks = (
         *([_set_back(start)] if start and not full and not main.base else []),
         *main.remarks,

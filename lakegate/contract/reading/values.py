@@ -37,8 +37,8 @@ def read_rule(field: Field, column: Column) -> Rule:
     return Rule(literals(valid, [v for v in valid.items() if v.given], column), **parts)
 
 
-def refuse_contradiction(field: Field, rule: Rule, column: Column) -> None:
-    """Refuse a rule that no value can keep."""
+def refuse_contradiction(field: Field, rule: Rule, column: Column, values: Field) -> None:
+    """Refuse a rule that no value can keep; `values` are the listed ones."""
     pairs = (
         ("minimum", rule.minimum, rule.maximum, False),
         ("minimum", rule.minimum, rule.exclusive_maximum, True),
@@ -50,6 +50,7 @@ def refuse_contradiction(field: Field, rule: Rule, column: Column) -> None:
             continue
         if in_order(high, low, column) or (open_ and not in_order(low, high, column)):
             field.refuse(f"no value is valid: {low} is not below {high}", key)
+            return
     sizes = (
         ("Length", rule.min_length, rule.max_length),
         ("Items", rule.min_items, rule.max_items),
@@ -59,6 +60,28 @@ def refuse_contradiction(field: Field, rule: Rule, column: Column) -> None:
         if least is not None and most is not None and least > most:
             reason = f"no value is valid: min{what} is above the greatest, {most}"
             field.refuse(reason, f"min{what}")
+            return
+    if rule.valid_values and rule.valid_values == excluded(rule, column):
+        values.refuse("lists no value that the rule's limits allow, so none would be valid")
+
+
+def excluded(rule: Rule, column: Column) -> tuple[str, ...]:
+    """Return the listed values that the bounds and lengths of their own rule do not allow."""
+    if not column.kind:
+        return ()
+    return tuple(each for each in rule.valid_values if _is_excluded(each, rule, column))
+
+
+def _is_excluded(value: str, rule: Rule, column: Column) -> bool:
+    out = {
+        "<": lambda bound: in_order(value, bound, column),
+        ">": lambda bound: in_order(bound, value, column),
+        "<=": lambda bound: not in_order(bound, value, column),
+        ">=": lambda bound: not in_order(value, bound, column),
+    }
+    least, most = rule.min_length or 0, rule.max_length
+    is_sized = len(value) >= least and (most is None or len(value) <= most)
+    return not is_sized or any(out[comparison](bound) for comparison, bound in rule.bounds)
 
 
 def missing_values(field: Field, column: Column) -> tuple[str | None, ...]:

@@ -108,9 +108,13 @@ def test_a_wait_that_takes_too_long_names_the_file(tmp_path: Path) -> None:
     """After the time the error names what has not ended."""
     gate = gate_of(Deployment())
     (tmp_path / "a.csv").write_bytes(b"id\n1\n")
-    dropped = gate.drop(tmp_path / "a.csv")
+    (dropped,) = gate.drop(tmp_path / "a.csv")
     with pytest.raises(LakegateError, match=rf"TIMED_OUT.*\n.*{_KEY}: uploaded"):
-        gate.wait(*dropped, seconds=0)
+        gate.wait(dropped, seconds=0)
+    with pytest.raises(LakegateError, match=rf"TIMED_OUT.*\n.*{dropped.id}: the ledger has no"):
+        gate.wait(dropped.id, seconds=0)
+    with pytest.raises(LakegateError, match="UNKNOWN_INGESTION"):
+        gate.wait(dropped.id[:8], seconds=0)
 
 
 def test_a_rejected_file_is_shown_with_its_cells() -> None:
@@ -119,6 +123,16 @@ def test_a_rejected_file_is_shown_with_its_cells() -> None:
     shown = gate_of(deployment).show(ended(deployment, unreadable)[:8])
     assert (shown.state, shown.code) == ("rejected", "CHECKS_FAILED")
     assert shown.cells == (_CELL,)
+
+
+def test_a_file_whose_report_cannot_be_read_is_shown() -> None:
+    """What became of a file is told though its report is broken: that may be why it failed."""
+    deployment = Deployment()
+    gate, id_ = gate_of(deployment), ended(deployment, rejected)
+    deployment.lake.put_text(deployment.ledger.get(id_).report_key, b"{")
+    (waited,) = gate.wait(id_)
+    assert (waited.state, waited.report) == ("rejected", None)
+    assert gate.show(id_) == waited
 
 
 def test_runs_are_listed_as_wanted() -> None:
@@ -133,6 +147,7 @@ def test_runs_are_listed_as_wanted() -> None:
     assert [each.id for each in gate.runs(state="published")] == [good]
     assert [each.id for each in gate.runs(waiting=True)] == [bad]
     assert gate.runs(table="shop.returns") == gate.runs(since=now + timedelta(seconds=1)) == ()
+    assert gate.runs(since=datetime.min) == gate.runs()  # noqa: DTZ901  a common way to say "all"
     with pytest.raises(LakegateError, match=r"UNKNOWN_STATE.*'done'\nStates: landed, "):
         gate.runs(state="done")
 

@@ -40,6 +40,12 @@ PROPERTIES = [
         "logicalTypeOptions.minimum",
         "128 is not below 127",
     ),
+    (
+        "logicalType: integer, logicalTypeOptions: {minimum: 5}, enum: [{value: 1}, {value: 4}]",
+        "enum",
+        "lists no value that the rule's limits allow",
+    ),
+    ("logicalType: string, physicalType: VARCHAR(2), enum: [{value: ABC}]", "enum", "lists no"),
     ("physicalType: record", "logicalType", "is missing"),
     ("logicalType: strng", "logicalType", "did you mean string"),
     (

@@ -10,7 +10,7 @@ from functions.model.ingestion import Ingestion, State
 from lakegate.audit.report import AuditReport
 from lakegate.errors import LakegateError
 from lakegate.job.landing import LandedObject
-from tests.fakes.deployment import ORDERS, TABLE, Deployment
+from tests.fakes.deployment import ORDERS, OTHER_TABLE, TABLE, Deployment
 from tests.fakes.job import errored, passed, rejected
 
 REPLAY, DISCARD = ActionRequest(Verb.REPLAY, "Ann"), ActionRequest(Verb.DISCARD, "Ann")
@@ -51,6 +51,15 @@ def test_a_replay_names_attempt_and_contract() -> None:
     assert "version `1.0.1`, a new one" in told(deployment, seen, REPLAY)
     original = told(deployment, seen, replace(REPLAY, original=True))
     assert "the contract of the last attempt: `shop-orders` version `1.0.0`." in original
+
+
+def test_a_batch_is_replayed_whatever_other_tables_contracts_are() -> None:
+    """The plan of a batch reads the contracts of its tables; an invalid one of another is none."""
+    deployment = Deployment()
+    landed = deployment.batch("b", {"r.csv": OTHER_TABLE}, script=rejected)
+    deployment.settle()
+    deployment.lake.put_text("contracts/shop.third.yaml", b"no contract")
+    assert "`shop-returns` version" in told(deployment, deployment.ingestion(landed), REPLAY)
 
 
 def test_a_replay_shows_how_the_contract_differs() -> None:

@@ -99,6 +99,16 @@ def test_the_inbox_is_filtered(deployment: Deployment) -> None:
     assert files(app) == [(OTHER_TABLE, "batch b")]
 
 
+def test_a_filter_stays_when_another_table_fails(deployment: Deployment) -> None:
+    """The list keeps itself up to date, and shows no other table's files than were chosen."""
+    app = seen(inbox_page.show, deployment)
+    app.selectbox[0].select(TABLE).run()
+    deployment.batch("b", {"r.csv": OTHER_TABLE}, script=rejected)
+    deployment.settle()
+    assert app.run().selectbox[0].options == ["All tables", TABLE, OTHER_TABLE]
+    assert files(app) == [(TABLE, "old.csv"), (TABLE, "broken.csv")]
+
+
 def selected(app: AppTest, *rows: int) -> AppTest:
     """Select rows of the grid, and run the view again."""
     (key,) = (each.proto.id.rpartition("-")[2] for each in app.dataframe)

@@ -24,6 +24,10 @@ class FakeReader:
             columns, rows=3, files=2, size=3_000, partitioned_by=(), location="s3://lake"
         )
 
+    def has(self, table: str) -> bool:
+        """See Reader.has."""
+        return table == TABLE
+
     def names(self) -> list[str]:
         """See Reader.names."""
         return [TABLE]
@@ -64,6 +68,19 @@ def test_a_table_shows_its_failures_its_files_and_its_freshness() -> None:
     assert {each.label: each.value for each in app.metric}["mean file"] == "1.5 KB"
     discard(made.adapters, made.ingestion(bad), by="Ann")
     assert "Needs a decision" not in everything(view(made, name=TABLE))
+
+
+def test_a_table_that_main_has_not_yet_shows_its_contract_and_its_failures() -> None:
+    """The first files of a new table may fail, and each of them links to the table."""
+    made = Deployment()
+    made.batch("new", {"r.csv": OTHER_TABLE}, rejected)
+    made.settle()
+    app = view(made, name=OTHER_TABLE)
+    shown = everything(app)
+    assert "Main has no such table yet" in shown
+    assert "Needs a decision" in shown
+    assert ["batch new"] in [list(g.value["file"]) for g in app.dataframe if "file" in g.value]
+    assert "Files under shop/returns/" in shown
 
 
 def test_a_column_has_the_rules_of_the_contract() -> None:

@@ -25,3 +25,21 @@ def test_a_dialog_stays_open_while_files_come_in() -> None:
     app = app.run()
     assert not app.text
     assert app.session_state["runs"] == 4, "without a dialog a change runs the view again"
+
+
+def test_what_a_dialog_cannot_read_is_told_in_it() -> None:
+    """An answer runs the dialog alone, so that no view around it shows its errors."""
+
+    def script() -> None:
+        from dashboard.serve import watching
+        from lakegate.errors import Transient
+
+        def fail() -> None:
+            raise Transient("LEDGER_UNAVAILABLE", "the ledger does not answer")
+
+        watching.begin()
+        watching.dialog("Publish", fail)
+
+    app = AppTest.from_function(script).run()
+    assert not app.exception
+    assert [each.value for each in app.text] == ["the ledger does not answer (LEDGER_UNAVAILABLE)"]

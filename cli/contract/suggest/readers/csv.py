@@ -68,12 +68,13 @@ def read_csv(data: bytes) -> Cells:
             "End all rows alike: the job cannot tell them apart.",
         )
     names, left_out = _names(rows.names)
-    table = table_of(rows.cells, rows.names, rows.lines)
+    places = [rows.names.index(name) for name in names]
+    table = table_of([[row[at] for at in places] for row in rows.cells], names, rows.lines)
     if re.search(_QUOTED_EMPTY.format(re.escape(options["delimiter"])), content):
         options |= {"nullValue": ""}
     options |= _null_word(table, options)
     given = {key: value for key, value in options.items() if _DEFAULTS.get(key) != value}
-    table = _blank_as_null(table, options.get("nullValue")).select([*names, POSITION])
+    table = _blank_as_null(table, options.get("nullValue"))
     return Cells("csv", given, table, dict.fromkeys(names, CELLS), left_out, tuple(rows.bad))
 
 

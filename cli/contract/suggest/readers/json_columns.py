@@ -12,8 +12,10 @@ from cli.contract.suggest.cells import Cells, refusal, table_of
 from cli.contract.suggest.columns import JSON_SHAPES, MOMENTS, SHAPES, ColumnProfile, Outlier
 from lakegate.contract.reading.properties import name_problem
 
+_LONGEST = 20  # characters of a number that are shown
 _ONE_IN = 100  # so many cells, one may be of another kind
 _INT64 = 2**63
+_NUMBER = re.compile(SHAPES["any number"])
 _MOMENTS = {shape: re.compile(SHAPES[shape]) for shape in MOMENTS}
 _PARTS = {"boolean": "BOOLEAN", "text": "VARCHAR", "number": "DOUBLE", "": '"NULL"'}
 _PARTS |= {"date": "DATE", "timestamp": "TIMESTAMP", "instant": "TIMESTAMP WITH TIME ZONE"}
@@ -92,6 +94,9 @@ def _column(name: str, rows: Sequence[Row]) -> _Plain | ColumnProfile:
         raise _Unfit(f"{name} is {_or(kinds)} in different rows, and no type takes both")
     if kind in _NESTED:
         return _nested(name, values)
+    beyond = [cell for cell in values if _kind(cell) == "number" and _is_beyond(cell)]
+    if len(beyond) * _ONE_IN > kinds.total():
+        raise _too_large(name, beyond[0])
     strange = [
         Outlier(row.line, json.dumps(cell))
         for row, cell in zip(rows, values, strict=True)
@@ -99,6 +104,15 @@ def _column(name: str, rows: Sequence[Row]) -> _Plain | ColumnProfile:
     ]
     texts = [_text(cell) if _kind(cell) == kind else None for cell in values]
     return _Plain(kind, texts, tuple(strange))
+
+
+def _is_beyond(number: Any) -> bool:
+    """Return whether a number is none that the job reads: it takes 1e400 for no text either."""
+    return not _NUMBER.fullmatch(str(number))
+
+
+def _too_large(name: str, number: Any) -> _Unfit:
+    return _Unfit(f"{name} has numbers that are too large, such as {str(number)[:_LONGEST]}")
 
 
 def _kind(value: Any) -> str:
@@ -141,6 +155,7 @@ class _Form:
     items: "list[_Form]" = field(default_factory=list)  # one, if any list has an item
     moments: set[str] = field(default_factory=lambda: set(_MOMENTS))
     numbers: str = "BIGINT"
+    beyond: Any = None
 
     def see(self, value: Any) -> None:
         """Take account of one more value."""
@@ -158,6 +173,7 @@ class _Form:
             self.moments = {m for m in self.moments if _is_moment(value, m)}
         elif kind == "number":
             self.numbers = max(self.numbers, _number_type(value), key=_WIDTHS.index)
+            self.beyond = value if _is_beyond(value) else self.beyond
 
     def profile(self, name: str) -> ColumnProfile:
         """Return the type of all values. Raises _Unfit."""
@@ -169,6 +185,8 @@ class _Form:
         if kind == "list":
             item = (self.items or [_Form()])[0].profile(f"{name}[]")
             return ColumnProfile(name, "[]", parts=(item,))
+        if self.beyond is not None:
+            raise _too_large(name, self.beyond)
         if kind == "number":
             return ColumnProfile(name, self.numbers)
         moment = next((m for m in MOMENTS if m in self.moments), "") if kind == "text" else ""

@@ -42,8 +42,9 @@ def declared_rule(entry: Property, format_: str) -> Rule:
     if entry.length is not None:
         longest = min(entry.length, entry.length if rule.max_length is None else rule.max_length)
         rule = replace(rule, max_length=longest)
-    refuse_contradiction(options, rule, column)
-    return replace(rule, valid_values=_enum(entry.field.at("enum"), column))
+    rule = replace(rule, valid_values=_enum(entry.field.at("enum"), column))
+    refuse_contradiction(options, rule, column, entry.field.at("enum"))
+    return rule
 
 
 def _options_rule(options: Field, column: Column) -> Rule:

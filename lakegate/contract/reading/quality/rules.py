@@ -171,7 +171,7 @@ def _on_column(field: Field, metric: Metric, entry: Property) -> Measured | None
                 return None
             arguments.limit_keys(("validValues", *facets(column)), refused=unsuitable(column))
             rule = read_rule(arguments, column)
-            refuse_contradiction(arguments, rule, column)
+            refuse_contradiction(arguments, rule, column, arguments.at("validValues"))
         case Metric.MISSING:
             _limit(arguments, "missingValues")
             rule = Rule(missing_values=missing_values(arguments.at("missingValues"), column))

@@ -199,6 +199,10 @@ def test_a_logical_type_is_demanded_in_our_own_words() -> None:
             "name: a, logicalType: string, enum: [{value: \u201cx\u201d}]",
             [(10, "value"), (10, "enum")],
         ),
+        (
+            "name: a, logicalType: string, enum: [{value: x}, {value: xy}], physicalType: char(1)",
+            [(10, "enum"), (10, "invalidValues")],
+        ),
         ("name: email, logicalType: string, classification: internal", []),
         ("name: unit_price, logicalType: number, physicalType: 'decimal(9,2)'", []),
     ],

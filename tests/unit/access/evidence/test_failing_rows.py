@@ -1,11 +1,17 @@
 """Confidential columns of the contract of an audit, and of the contract in force."""
 
+from contextlib import nullcontext
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from access.evidence.failing_rows import concealment
+from access.evidence.failing_rows import Question, concealment, inspection
 from access.ingestions.shown_report import Concealment
 from lakegate.contract.model import Contract, parse
 from tests.fakes.deployment import Deployment
+from tests.fakes.job import FAILED, rejected
 from tests.unit.contract.contract_texts import HEAD
 
 KEY = "contracts/shop.orders.yaml"
@@ -59,6 +65,24 @@ def test_without_a_contract_in_force_the_old_one_counts() -> None:
     """Without a contract in force, the contract of the audit decides."""
     found = concealment(Deployment().adapters, contract(id_="confidential"), "contracts/gone.yaml")
     assert found == Concealment(every=False, columns=frozenset({"id"}))
+
+
+def test_rows_of_a_check_that_the_contract_has_no_more_are_hidden_too() -> None:
+    """Where the bucket keeps no version of the contract, the one in force is all there is."""
+    gone = replace(FAILED, id="gone", samples=({"id": "7", "name": "Ann"},))
+    deployment = Deployment()
+    landed = deployment.land(
+        "shop/orders/a.csv", script=lambda run: replace(rejected(run), checks=(gone,))
+    )
+    deployment.settle()
+    one = deployment.ingestion(landed)
+    unversioned = replace(one, terms=replace(one.terms, contract_version=""))
+    deployment.lake.put_text(KEY, text(id_="confidential").encode())
+    evidence: Any = SimpleNamespace(files=())
+    (found,) = inspection(
+        deployment.adapters, unversioned, Question(), lambda _: nullcontext(evidence)
+    ).findings
+    assert found.rows == ({"id": "(hidden)", "name": "Ann"},)
 
 
 def test_a_column_is_concealed_however_it_is_spelt() -> None:

@@ -45,6 +45,15 @@ def test_each_id_names_one_ingestion_once() -> None:
     assert names(chosen(deployment.adapters, ids, "")) == ["0.csv", "1.csv"]
 
 
+def test_the_ledger_is_read_once_for_all_beginnings_of_ids() -> None:
+    """It may have a million ingestions, and people name many by the ids that lists show."""
+    deployment, every = failed()
+    deployment.journal.calls.clear()
+    found = chosen(deployment.adapters, [each.id[:8] for each in every], "")
+    assert names(found) == names(every)
+    assert deployment.journal.calls == ["ledger.all"]
+
+
 def test_an_ingestion_names_all_with_its_cause() -> None:
     """These are of the same tables, and failed the same checks for the same reason."""
     deployment, every = failed()

@@ -1,6 +1,7 @@
 """A mended file is published once, in the place of the rejected one, whatever happens beside it."""
 
 import gzip
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -214,6 +215,14 @@ def test_rows_left_out_stay_unless_they_are_to_go(file: Rejected) -> None:
     left, kept = file.mend(b"_line,_reason,id\n3,,2\n")
     assert (left.replaced, left.removed, left.left) == (1, 0, 1)
     assert kept == b"id\n1\n2\n\n3\ny\n"
+
+
+def test_rows_that_nobody_corrected_are_no_replaced_ones(file: Rejected) -> None:
+    """A row that stands in the correction as it was written out is left as it is."""
+    _, out = file.write()
+    done, mended = file.mend(re.sub(rb"(?m)^3,(.*),[^,]*$", rb"3,\1,2", out))
+    assert (done.replaced, done.removed, done.left) == (1, 0, 1)
+    assert mended == b"id\n1\n2\n\n3\ny\n"
 
 
 def test_rows_left_out_are_removed_on_request(file: Rejected) -> None:

@@ -2,11 +2,22 @@
 
 import errno
 import json
+from collections.abc import Iterator
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
 
+from access.evidence.trace import matching
+from access.tables.file_rows import FileRows
 from access.tables.reader import Reader
+from lakegate.contract.model import parse
+from lakegate.contract.reading.other_columns import Provenance
 from lakegate.errors import LakegateError
+from tests.fakes.deployment import ORDERS
+from tests.fakes.iceberg import iceberg_table
 from tests.fakes.wire import answering
 
 _JSON = b'{"defaults": {}, "overrides": {}, "namespaces": []}'
@@ -55,6 +66,58 @@ def test_a_state_whose_files_are_deleted_says_how_long_states_are_kept() -> None
         reader = Reader(address, "token", "main@abc")
         with pytest.raises(LakegateError, match=r"FILE_GONE.*for KeepDays"):
             reader.all_rows("shop.orders")
+
+
+@pytest.fixture
+def without_data(tmp_path: Path) -> Iterator[Reader]:
+    """Return a reader of a table whose data file was deleted."""
+    table = iceberg_table(tmp_path, Schema(NestedField(1, "id", LongType())), pa.table({"id": [1]}))
+    for file in tmp_path.glob("data/*.parquet"):
+        file.unlink()
+    known = {"metadata-location": "", "metadata": json.loads(table.metadata.model_dump_json())}
+    body = json.dumps({**json.loads(_JSON), **known}).encode()
+    with answering(_EMPTY % (len(body), body)) as address:
+        yield Reader(address, "token", "main@abc")
+
+
+def test_a_query_of_a_deleted_file_is_no_bad_sql(without_data: Reader) -> None:
+    """What fails while duckdb reads a table is told as such, without a traceback."""
+    query = without_data.answer("SELECT id FROM shop.orders")
+    with pytest.raises(LakegateError, match="for KeepDays") as caught, query as answer:
+        answer.read_all()
+    assert caught.value.code == "FILE_GONE"
+    assert "Traceback" not in caught.value.message
+
+
+def test_rows_of_a_deleted_file_are_told_as_such(without_data: Reader) -> None:
+    """The same holds where the rows that break a check are sought, and those of a condition."""
+    contract = parse(ORDERS, "orders")
+    (check, *_) = contract.checks
+    rows, opened = without_data.rows("a.b", whole=True), without_data.opened("a.b")
+    with pytest.raises(LakegateError, match=r"^FILE_GONE: [^\n]* for KeepDays"), rows as evidence:
+        evidence.broken(check, contract, 5, lambda _: False)
+    with pytest.raises(LakegateError, match=r"^FILE_GONE: [^\n]* for KeepDays"), opened as table:
+        matching(FileRows.all(table), "id = 1", Provenance())
+
+
+def test_a_value_that_cannot_be_converted_is_bad_sql() -> None:
+    """An error in a row is the statement's, though Arrow raises it while rows are taken."""
+    sql = "SELECT CAST(i || 'x' AS INTEGER) FROM range(30000) t(i)"
+    with answering(_EMPTY % (len(_JSON), _JSON)) as address:
+        query = Reader(address, "token", "main").answer(sql)
+        with pytest.raises(LakegateError, match="Could not convert") as caught, query as answer:
+            answer.read_all()
+    assert caught.value.code == "BAD_SQL"
+
+
+def test_a_statement_that_was_stopped_is_no_fault() -> None:
+    """Where Ctrl-C comes while duckdb works, it raises an error of its own."""
+    with answering(_EMPTY % (len(_JSON), _JSON)) as address:
+        reader = Reader(address, "token", "main")
+        with pytest.raises(KeyboardInterrupt), reader.answer("SELECT 1"):
+            raise RuntimeError("Query interrupted")
+        with pytest.raises(RuntimeError, match="another"), reader.answer("SELECT 1"):
+            raise RuntimeError("another")
 
 
 _TABLE = {

@@ -8,10 +8,11 @@ import pytest
 
 from access.files.backfill import Backfill, Handled, Progress, Step
 from access.files.backfill import backfill as bring
-from cli.files.backfill import count, report
+from cli.files.backfill import count, report, requested
 from functions.adapters.landing import Source
 from functions.model.ingestion import State
-from tests.fakes.deployment import TABLE, Deployment
+from lakegate.errors import LakegateError
+from tests.fakes.deployment import OTHER_TABLE, RETURNS, TABLE, Deployment
 from tests.unit.cli.cli_examples import REJECTED
 
 
@@ -85,7 +86,25 @@ def test_a_dry_run_says_that_it_counts_what_came_before(
     for name in ("a.csv", "_SUCCESS"):
         deployment.landing.put_elsewhere("old", f"orders/{name}", b"id\n1\n")
     *_, _ = bring(deployment.adapters, request, deployment.settle)
-    count(deployment.adapters, request)
+    count(deployment.adapters, request, as_json=False)
     printed = shown(capsys)
     assert "1 files, 0.0 MB, with those that came before; 1 ignored by name" in printed
     assert "s3://old/orders/a.csv → shop/orders/history/a.csv" in printed
+    count(deployment.adapters, request, as_json=True)
+    one = {"source": "s3://old/orders/a.csv", "key": "shop/orders/history/a.csv", "size": 5}
+    assert json.loads(capsys.readouterr().out) == {"due": [one], "ignored": 1}
+
+
+def test_only_options_of_its_own_are_advised() -> None:
+    """Without a table the refusal names an option that `backfill` has; `--key` is of `drop`."""
+    deployment = Deployment()
+    deployment.lake.put_text(f"contracts/{OTHER_TABLE}.yaml", RETURNS.encode())
+    with pytest.raises(LakegateError, match=f"Add `--table`; .*: {TABLE}, {OTHER_TABLE}$"):
+        requested(deployment.adapters, "s3://old/a/", "", "", 1)
+
+
+def test_an_invalid_contract_of_another_table_stops_no_backfill() -> None:
+    """Only the contract of the table itself matters, as for every file that lands."""
+    deployment = Deployment()
+    deployment.lake.put_text("contracts/shop.other.yaml", b"no contract")
+    assert requested(deployment.adapters, "s3://old/a/", TABLE, "", 1).target == "shop/orders/"

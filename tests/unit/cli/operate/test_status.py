@@ -9,6 +9,7 @@ from cli.operate.status import (
     counted,
     counts,
     overdue_words,
+    print_status,
     require_up,
     shared_runs_table,
     upkeep_words,
@@ -48,12 +49,16 @@ def test_files_that_wait_are_counted_beside_the_runs(deployment: Deployment) -> 
     assert text == f"files that wait for a shared run 2 shared run running, {name}, {run}"
 
 
-def test_what_the_day_cost_is_told_under_a_budget(deployment: Deployment) -> None:
-    """The amounts are shown, and why no run is started; nothing without a budget."""
+def test_what_the_day_cost_is_told_under_a_budget(
+    deployment: Deployment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The amounts are shown once, and why no run is started; nothing without a budget."""
     assert counts(deployment.adapters)["budget"] == ""
     bound = replace(deployment.settings, daily_budget_usd=2)
-    budget = counts(replace(deployment.adapters, settings=bound))["budget"]
-    assert budget == "$0.00 of $2.00 are used"
+    document = counts(replace(deployment.adapters, settings=bound))
+    assert document["budget"] == "$0.00 of $2.00 are used"
+    print_status({"health": {}, **document})
+    assert capsys.readouterr().out.count("$0.00 of $2.00 are used") == 1
 
 
 def test_runs_that_cannot_be_read_hide_nothing_else(deployment: Deployment) -> None:
