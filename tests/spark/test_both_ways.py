@@ -14,7 +14,7 @@ from infra.local.settings import LAKE_BUCKET
 from lakegate.audit.audit_tables import QUARANTINE
 from lakegate.audit.report import ADDRESS, AuditReport, CheckResult, DataFile, Verdict
 from spark_jobs.one_pass.examined import WAY
-from tests.spark.conftest import Job, parquet
+from tests.spark.conftest import Job, parquet, reason
 from tests.spark.measuring import contract_of, custom, options
 from tests.spark.test_group import _ingest as together
 from tests.spark.test_group import _specs as specs_of
@@ -401,6 +401,17 @@ def test_other_keys_are_left_out_alike(job: Job, table: str, opened: str) -> Non
     of: Any = {"format": "json", "quarantine": _ALLOWED, "extraColumns": "drop"}
     report = both_ways(job, table, body, _NAMED, **of)
     assert (report.rows_written, len(report.schema_changes)) == (2, 5)
+
+
+@pytest.mark.parametrize("write", ["auto", "spark"])
+def test_objects_under_a_former_name_are_refused(job: Job, table: str, write: str) -> None:
+    """The values of a renamed column are not left out, although no object need have its key."""
+    day = {"name": "day", "logicalType": "date", **options(formerName="sold")}
+    of: Any = {"format": "json", "extraColumns": "drop", "missingColumns": "null", "write": write}
+    body = b'{"id":1,"name":"n1","Sold":"2026-11-24"}'
+    report = job.ingest(body, contract_of([*_NAMED[:2], day], (), table, **of), table)
+    assert (report.verdict, reason(report).code) == (Verdict.REJECTED, "EXTRA_COLUMN")
+    assert "renamed or dropped a column of this name" in reason(report).message
 
 
 def test_keys_that_files_added_are_written_alike(job: Job, table: str) -> None:

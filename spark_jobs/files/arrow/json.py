@@ -73,7 +73,8 @@ def json_rows(head: bytes, contract: Contract) -> TextRows:
         return typed_rows(rows, {}, contract.columns, PLACE)
 
     def compared(keys: Iterable[str]) -> Comparison:
-        columns = [column.name for column in contract.columns]
+        outdated = contract.former.outdated(keys).values()
+        columns = [c.name for c in contract.columns if c.name.lower() not in outdated]
         names = (*sorted({*keys} - {*columns}), *columns)
         return compare([(name, "") for name in names], contract)
 

@@ -75,7 +75,8 @@ def read_json(
         lines = _filled(read_lines(spark, path, "UTF-8"))
     keys, count = _keys_and_rows(lines, limits)
     names = {name.lower(): name for name in keys}
-    absent = [c.name for c in contract.columns if not c.required and c.name.lower() not in names]
+    known = {*names, *contract.former.outdated(keys).values()}
+    absent = [c.name for c in contract.columns if not c.required and c.name.lower() not in known]
     comparison = compare([(name, "") for name in (*keys, *absent)], contract)
     if comparison.findings and keys:
         return refused_source(spark, comparison)

@@ -194,6 +194,16 @@ def test_keys_are_left_out_if_spark_would_read_the_object(landed: Any, more: str
     assert bool(why) == bool(found)
 
 
+def test_a_key_that_is_a_former_name_is_left_to_spark(landed: Any) -> None:
+    """Arrow does not leave out the values of a renamed column; beside the present name it does."""
+    loose = {"extraColumns": "drop", "missingColumns": "null"}
+    asked = contract("json", **loose, **options(formerName="label"))
+    assert "only Spark tells apart" in why_left(landed(b'{"id":1,"Label":"a"}\n'), asked)
+    assert why_left(landed(b'{"id":1,"label":"a","name":"b"}\n'), asked) == ""
+    asked, text = replace(asked, format="csv", options=contract("csv").options), b"id,label\n1,a\n"
+    assert "not those that the contract allows" in why_left(landed(text), asked)
+
+
 def test_many_keys_are_left_to_spark(landed: Any) -> None:
     """The limit of columns counts those that are left out."""
     file, asked = landed(b'{"id":1,"name":"a","m":1}'), contract("json", extraColumns="drop")
