@@ -408,8 +408,8 @@ def test_objects_under_a_former_name_are_refused(job: Job, table: str, write: st
     """The values of a renamed column are not left out, although no object need have its key."""
     day = {"name": "day", "logicalType": "date", **options(formerName="sold")}
     of: Any = {"format": "json", "extraColumns": "drop", "missingColumns": "null", "write": write}
-    body = b'{"id":1,"name":"n1","Sold":"2026-11-24"}'
-    report = job.ingest(body, contract_of([*_NAMED[:2], day], (), table, **of), table)
+    body = b'{"id":1,"Sold":"2026-11-24"}'
+    report = job.ingest(body, contract_of([_NAMED[0], day], (), table, **of), table)
     assert (report.verdict, reason(report).code) == (Verdict.REJECTED, "EXTRA_COLUMN")
     assert "renamed or dropped a column of this name" in reason(report).message
 
