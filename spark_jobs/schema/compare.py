@@ -46,11 +46,11 @@ def compare(columns: Sequence[tuple[str, Type]], contract: Contract) -> Comparis
     names = [name for name, _ in columns]
     hides = hides_names(names, contract)
     shown_all = mask_names(differing, contract) if hides else differing
-    outdated = contract.former.outdated(names)
+    outdated, policy = contract.former.outdated(names), _policy(names, contract)
     findings: list[Finding] = []
     changes: list[str] = []
     for each, shown in zip(differing, shown_all, strict=True):
-        if _is_allowed(each, contract, outdated):
+        if _is_allowed(each, policy, outdated):
             changes.append(_change(shown, contract))
         else:
             findings.append(_finding(each, shown, contract))
@@ -80,6 +80,16 @@ def required_places(contract: Contract) -> set[tuple[str, ...]]:
 def undeclared(name: str, type_: Type) -> Column:
     """Return a nullable, undeclared column; it is hidden, because its values are not classified."""
     return Column(name, str(type_), logical_type="", sensitive=True)
+
+
+def _policy(names: Sequence[str], contract: Contract) -> Contract:
+    """Return the contract; of a file without any of its columns each must be there.
+
+    Such a file is another's, or has another delimiter: all that it says would be left out.
+    """
+    declared = {column.name.lower() for column in contract.columns if column.is_declared}
+    is_foreign = declared.isdisjoint(name.lower() for name in names)
+    return replace(contract, missing_columns="fail") if is_foreign else contract
 
 
 def _is_allowed(difference: Difference, contract: Contract, outdated: Collection[str]) -> bool:

@@ -404,14 +404,23 @@ def test_other_keys_are_left_out_alike(job: Job, table: str, opened: str) -> Non
 
 
 @pytest.mark.parametrize("write", ["auto", "spark"])
-def test_objects_under_a_former_name_are_refused(job: Job, table: str, write: str) -> None:
-    """The values of a renamed column are not left out, although no object need have its key."""
+@pytest.mark.parametrize(
+    ("body", "code", "why"),
+    [
+        (b'{"id":1,"Sold":"2026-11-24"}', "EXTRA_COLUMN", "renamed or dropped a column of this"),
+        (b'{"sku":1}\n{"sku":2}', "MISSING_COLUMN", "2 of 2 columns are missing"),
+    ],
+)
+def test_objects_of_which_all_would_be_left_out_are_refused(
+    job: Job, table: str, write: str, body: bytes, code: str, why: str
+) -> None:
+    """Values under a former name, or another table's, are not left out, as absent keys may be."""
     day = {"name": "day", "logicalType": "date", **options(formerName="sold")}
     of: Any = {"format": "json", "extraColumns": "drop", "missingColumns": "null", "write": write}
-    body = b'{"id":1,"Sold":"2026-11-24"}'
-    report = job.ingest(body, contract_of([_NAMED[0], day], (), table, **of), table)
-    assert (report.verdict, reason(report).code) == (Verdict.REJECTED, "EXTRA_COLUMN")
-    assert "renamed or dropped a column of this name" in reason(report).message
+    columns = [{"name": "id", "logicalType": "integer"}, day]
+    report = job.ingest(body, contract_of(columns, (), table, **of), table)
+    assert (report.verdict, reason(report).code) == (Verdict.REJECTED, code)
+    assert why in reason(report).message
 
 
 def test_keys_that_files_added_are_written_alike(job: Job, table: str) -> None:

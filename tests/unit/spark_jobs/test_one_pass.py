@@ -236,6 +236,16 @@ def test_a_key_that_is_a_former_name_is_left_to_spark(landed: Any) -> None:
     assert "not those that the contract allows" in why_left(landed(text), asked)
 
 
+def test_objects_without_any_column_of_the_contract_are_left_to_spark(landed: Any) -> None:
+    """Arrow makes no rows of nulls of another table's objects; of empty ones it does."""
+    asked = contract("json", extraColumns="drop")
+    assert "only Spark tells apart" in why_left(
+        landed(b'{"sku":1}\n{"sku":2,"name":null}\n'), asked
+    )
+    assert why_left(landed(b'{"sku":1,"id":2}\n'), asked) == ""
+    assert why_left(landed(b'{}\n{"name":null}\n'), asked) == ""
+
+
 def test_many_keys_are_left_to_spark(landed: Any) -> None:
     """The limit of columns counts those that are left out."""
     file, asked = landed(b'{"id":1,"name":"a","m":1}'), contract("json", extraColumns="drop")

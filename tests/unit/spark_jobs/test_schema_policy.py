@@ -176,6 +176,19 @@ def test_a_column_under_its_former_name_is_not_left_out() -> None:
     assert compare([("id", "bigint"), ("other", "double")], renamed).findings == ()
 
 
+@pytest.mark.parametrize("extra", ["drop", "add"])
+def test_a_file_without_any_column_of_the_contract_is_refused(extra: str) -> None:
+    """It is another table's, or has another delimiter: its rows would be nulls alone."""
+    loose = {"extraColumns": extra, "missingColumns": '"null"'}
+    prices = "- {name: cost, logicalType: number}\n- {name: price, logicalType: number}\n"
+    settings = "".join(f"- {{property: {k}, value: {v}}}\n" for k, v in loose.items())
+    asked = parsed(prices, settings=settings)
+    asked = replace(asked, columns=asked.columns[1:])  # of which none is required
+    (one, other) = compare([("cost;price", "")], asked).findings
+    assert (one.code, other.code) == ("MISSING_COLUMN", "MISSING_COLUMN")
+    assert compare([("PRICE", ""), ("more", "")], asked).findings == ()
+
+
 def test_every_finding_is_reported_at_once() -> None:
     """All findings of a file are reported at once."""
     found = landing("id string; more int; MORE int", missingColumns="null")
