@@ -17,6 +17,7 @@ from lakegate.contract.columns import quoted
 from lakegate.contract.expectations import NONE
 from lakegate.contract.rules import Control, Rule
 from lakegate.errors import Permanent
+from lakegate.text import count
 from spark_jobs.audit import check_sql
 from spark_jobs.audit.run import Run
 
@@ -70,8 +71,11 @@ def _stated(control: Control, text: str) -> Mapping[str, Decimal]:
     given = _parsed_control(control, text)
     wanted = [_ROWS, *(f"sum({name})" for name in control.sums)]
     if sorted(given) != sorted(wanted):
-        others = len(set(given).difference(wanted))
-        raise _bad_control(f"it must state exactly {', '.join(wanted)}, but states {others} others")
+        lacking = [name for name in wanted if name not in given]
+        others = len(set(given).difference(wanted))  # which may be a row's values
+        told = [f"states {count(others, 'other')}"] if others else []
+        told += [f"lacks {', '.join(lacking)}"] if lacking else []
+        raise _bad_control(f"it must state exactly {', '.join(wanted)}, but {' and '.join(told)}")
     try:
         return {name: _stated_number(str(given[name])) for name in wanted}
     except InvalidOperation:

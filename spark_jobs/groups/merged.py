@@ -4,6 +4,7 @@ Of the table only the keys that the files bring are read, with their places in i
 """
 
 from collections.abc import Iterator, Sequence
+from datetime import date
 from functools import reduce
 from operator import and_
 
@@ -109,7 +110,9 @@ def _rows_in_key_range(table: DataFrame, columns: Sequence[Column], keys: pa.Tab
     The bounds of each column are on their own.
     """
     bounds = [
-        table[quoted(column.name)].between(*map(F.lit, _ends(keys[name])))
+        table[quoted(column.name)].between(
+            *(F.lit(end).cast(column.type) for end in _ends(keys[name]))
+        )
         for name, column in zip(keys.column_names[:-1], columns, strict=True)
         if column.kind in _BOUNDED
     ]
@@ -117,8 +120,10 @@ def _rows_in_key_range(table: DataFrame, columns: Sequence[Column], keys: pa.Tab
 
 
 def _ends(column: pa.ChunkedArray) -> tuple[object, object]:
+    """Return the least and the greatest value; dates as texts: PySpark takes not all of them."""
     ends = pc.min_max(column).as_py()
-    return ends["min"], ends["max"]
+    low, high = (end.isoformat() if isinstance(end, date) else end for end in ends.values())
+    return low, high
 
 
 def _deletes(rows: pa.Table, contract: Contract) -> np.ndarray:

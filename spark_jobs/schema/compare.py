@@ -4,7 +4,7 @@ Spark would cast silently, read a missing column as nulls and drop an extra one.
 is a finding, or, if the contract allows it, a change that the report names.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lakegate.audit.diagnosis import WrongColumns
@@ -46,10 +46,11 @@ def compare(columns: Sequence[tuple[str, Type]], contract: Contract) -> Comparis
     names = [name for name, _ in columns]
     hides = hides_names(names, contract)
     shown_all = mask_names(differing, contract) if hides else differing
+    outdated, policy = contract.former.outdated(names), _policy(names, contract)
     findings: list[Finding] = []
     changes: list[str] = []
     for each, shown in zip(differing, shown_all, strict=True):
-        if _is_allowed(each, contract):
+        if _is_allowed(each, policy, outdated):
             changes.append(_change(shown, contract))
         else:
             findings.append(_finding(each, shown, contract))
@@ -81,12 +82,25 @@ def undeclared(name: str, type_: Type) -> Column:
     return Column(name, str(type_), logical_type="", sensitive=True)
 
 
-def _is_allowed(difference: Difference, contract: Contract) -> bool:
+def _policy(names: Sequence[str], contract: Contract) -> Contract:
+    """Return the contract; of a file without any of its columns each must be there.
+
+    Such a file is another's, or has another delimiter: all that it says would be left out.
+    """
+    declared = {column.name.lower() for column in contract.columns if column.is_declared}
+    is_foreign = declared.isdisjoint(name.lower() for name in names)
+    return replace(contract, missing_columns="fail") if is_foreign else contract
+
+
+def _is_allowed(difference: Difference, contract: Contract, outdated: Collection[str]) -> bool:
+    """Return if the contract allows it; it drops no column under an `outdated` name."""
     if difference.kind is Kind.MISSING:
         return _may_be_absent(difference.path, contract)
     if difference.kind is Kind.EXTRA:
+        if contract.extra_columns == "drop":
+            return len(difference.path) > 1 or difference.name.lower() not in outdated
         adds = contract.extra_columns == "add" and not problem_of(difference, contract)
-        return contract.extra_columns in ("drop", _KEEP) or adds
+        return contract.extra_columns == _KEEP or adds
     return difference.kind is Kind.WIDENING
 
 

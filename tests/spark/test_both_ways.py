@@ -14,7 +14,7 @@ from infra.local.settings import LAKE_BUCKET
 from lakegate.audit.audit_tables import QUARANTINE
 from lakegate.audit.report import ADDRESS, AuditReport, CheckResult, DataFile, Verdict
 from spark_jobs.one_pass.examined import WAY
-from tests.spark.conftest import Job, parquet
+from tests.spark.conftest import Job, parquet, reason
 from tests.spark.measuring import contract_of, custom, options
 from tests.spark.test_group import _ingest as together
 from tests.spark.test_group import _specs as specs_of
@@ -401,6 +401,26 @@ def test_other_keys_are_left_out_alike(job: Job, table: str, opened: str) -> Non
     of: Any = {"format": "json", "quarantine": _ALLOWED, "extraColumns": "drop"}
     report = both_ways(job, table, body, _NAMED, **of)
     assert (report.rows_written, len(report.schema_changes)) == (2, 5)
+
+
+@pytest.mark.parametrize("write", ["auto", "spark"])
+@pytest.mark.parametrize(
+    ("body", "code", "why"),
+    [
+        (b'{"id":1,"Sold":"2026-11-24"}', "EXTRA_COLUMN", "renamed or dropped a column of this"),
+        (b'{"sku":1}\n{"sku":2}', "MISSING_COLUMN", "2 of 2 columns are missing"),
+    ],
+)
+def test_objects_of_which_all_would_be_left_out_are_refused(
+    job: Job, table: str, write: str, body: bytes, code: str, why: str
+) -> None:
+    """Values under a former name, or another table's, are not left out, as absent keys may be."""
+    day = {"name": "day", "logicalType": "date", **options(formerName="sold")}
+    of: Any = {"format": "json", "extraColumns": "drop", "missingColumns": "null", "write": write}
+    columns = [{"name": "id", "logicalType": "integer"}, day]
+    report = job.ingest(body, contract_of(columns, (), table, **of), table)
+    assert (report.verdict, reason(report).code) == (Verdict.REJECTED, code)
+    assert why in reason(report).message
 
 
 def test_keys_that_files_added_are_written_alike(job: Job, table: str) -> None:

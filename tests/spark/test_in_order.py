@@ -3,6 +3,7 @@
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
@@ -247,6 +248,17 @@ def test_keys_of_a_turn_that_differ_least_are_two(job: Job) -> None:
     assert table.publish_all(first, [{"id": 100, **same}])[1].effect == updated
     assert table.publish_all([{"id": 200, **same}])[0].effect == updated
     assert [each["id"] for each in table.rows()] == [*range(1, 10), 200]
+
+
+def test_a_turn_finds_keys_of_any_date(job: Job) -> None:
+    """Rows are found by the first day of all, and by one that only some calendars have."""
+    day = {"name": "day", "logicalType": "date", "primaryKey": True}
+    table = Turns(job, (_ID, day), {"writeMode": "upsert"}, {"day": pa.date32()})
+    days = [date(1, 1, 1), date(1582, 10, 10)]
+    for number in range(2):
+        (report,) = table.publish_all([{"id": number, "day": each} for each in days])
+        assert report.effect == Effect(2 * number, 2, 2, removed=2 * number, updated=2 * number)
+    assert sorted(each["id"] for each in table.rows()) == [1, 1]
 
 
 @pytest.mark.parametrize(

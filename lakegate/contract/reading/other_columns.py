@@ -4,7 +4,7 @@ Columns of provenance say where each row comes from: the job fills them in from 
 identity.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -106,6 +106,15 @@ class FormerColumns:
     def has(self, name: str) -> bool:
         """Return if a column had this name, in any case."""
         return name.lower() in {each.lower() for each in (*self.renamed, *self.dropped)}
+
+    def outdated(self, names: Iterable[str]) -> dict[str, str]:
+        """Return the present names of columns that have only their former ones among these.
+
+        They are by the former names, all in lower case.
+        """
+        there = {name.lower() for name in names}
+        renamed = {old.lower(): new.lower() for old, new in self.renamed.items()}
+        return {old: new for old, new in renamed.items() if old in there and new not in there}
 
 
 def read_former(

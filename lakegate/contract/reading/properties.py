@@ -148,8 +148,8 @@ def _property(field: Field, place: _Place) -> Property:
         sensitive=place.sensitive,
         description=field.text("description"),
         path=place.path if len(place.path) > 1 else (),
-        written=read_pattern(field.at("logicalTypeOptions"), logical),
-        zone=read_zone(field.at("logicalTypeOptions"), logical),
+        written=read_pattern(field.at("logicalTypeOptions"), logical, type_),
+        zone=read_zone(field.at("logicalTypeOptions"), logical, type_),
         fields=tuple(p.column.path[-1] for p in within) if logical == "object" else (),
         line=field.node.line,
     )

@@ -198,13 +198,15 @@ _QUOTED = re.compile(r"'[^']*'")
 _PLAIN = re.compile(r"[^A-Za-z\[\]{}#']")
 _PARTS = (_KNOWN, _QUOTED, _PLAIN)
 _NEEDED = {"date": "yMd", "timestamp": "yMd"}
+_LOCAL = "timestamp_ntz"
+_NO_ZONE = f"a {_LOCAL} is a local time in no zone: leave it out, or declare timezone: true"
 # Patterns of ISO 8601, of which cells may be written in any way that the reader of it takes.
 _INSTANT = re.compile(
     r"yyyy-MM-dd'T'HH:mm(?:\[?:ss\]?(?:\[?\.S+\]*)?)?(?:\[?(?:'[^']*'|[XxZOVz])\]?)*"
 )
 
 
-def read_pattern(options: Field, logical: str) -> str:
+def read_pattern(options: Field, logical: str, type_: str) -> str:
     """Return the pattern of a column's dates or timestamps; "" for ISO 8601.
 
     A pattern is one of Java's DateTimeFormatter, as in the standard (ODCS, logicalTypeOptions).
@@ -225,10 +227,12 @@ def read_pattern(options: Field, logical: str) -> str:
     elif "h" in (letters := _QUOTED.sub("", given)) and "a" not in letters:
         reason = "h is the hour before or after noon, and needs a (AM or PM); H is that of a day"
         options.refuse(reason, "format")
+    elif type_ == _LOCAL and (zones := set("XxZ").intersection(letters)):
+        options.refuse(f"{min(zones)} is a zone, and {_NO_ZONE}", "format")
     return given
 
 
-def read_zone(options: Field, logical: str) -> str:
+def read_zone(options: Field, logical: str, type_: str) -> str:
     """Return the time zone of a column's timestamps without one; "" for UTC."""
     name = options.text("defaultTimezone") if logical in _ISO else ""
     if name in ("", "UTC", "Etc/UTC"):
@@ -240,6 +244,8 @@ def read_zone(options: Field, logical: str) -> str:
         return ""
     if logical != "timestamp":
         options.refuse(f"belongs to timestamps: a {logical} is in no time zone", "defaultTimezone")
+    elif type_ == _LOCAL:
+        options.refuse(f"is a zone, and {_NO_ZONE}", "defaultTimezone")
     return name
 
 

@@ -43,7 +43,7 @@ from spark_jobs.files.arrow.text import (
 from spark_jobs.files.arrow.types import TIMES, schema_of
 from spark_jobs.files.arrow.values import is_decimal, trues
 from spark_jobs.files.source import PLACE
-from spark_jobs.files.text.json import is_array, start_of, typed_rows
+from spark_jobs.files.text.json import is_array, missing_names, start_of, typed_rows
 from spark_jobs.schema.compare import Comparison, compare
 
 _MARK = b"\xef\xbb\xbf"
@@ -73,8 +73,9 @@ def json_rows(head: bytes, contract: Contract) -> TextRows:
         return typed_rows(rows, {}, contract.columns, PLACE)
 
     def compared(keys: Iterable[str]) -> Comparison:
-        columns = [column.name for column in contract.columns]
-        names = (*sorted({*keys} - {*columns}), *columns)
+        missing = missing_names(present := {*keys}, contract)
+        columns = [c.name for c in contract.columns if c.name.lower() not in missing]
+        names = (*sorted(present - {*columns}), *columns)
         return compare([(name, "") for name in names], contract)
 
     return TextRows(between, 1, decode, strictly, compared, "item" if in_array else "line")

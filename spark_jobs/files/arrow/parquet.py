@@ -87,6 +87,8 @@ class ArrowFile:
         Raises Damaged if Arrow finds the row group damaged, MustRewrite if it cannot read it.
         """
         group = self.metadata.row_group(number)
+        if not group.num_rows:  # writers give it no pages, or places of none
+            return self.schema.empty_table().select(columns)
         start, end = _extent(group)
         body = self.file.range(start, end - start)
         _require_bounded(group, memoryview(body), start)

@@ -1,6 +1,6 @@
 """Read JSON, with one object a line or in one array; the contract gives the types."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from secrets import token_hex
 
 from pyspark.sql import DataFrame, SparkSession
@@ -75,7 +75,8 @@ def read_json(
         lines = _filled(read_lines(spark, path, "UTF-8"))
     keys, count = _keys_and_rows(lines, limits)
     names = {name.lower(): name for name in keys}
-    absent = [c.name for c in contract.columns if not c.required and c.name.lower() not in names]
+    known = {*names, *missing_names(keys, contract)}
+    absent = [c.name for c in contract.columns if not c.required and c.name.lower() not in known]
     comparison = compare([(name, "") for name in (*keys, *absent)], contract)
     if comparison.findings and keys:
         return refused_source(spark, comparison)
@@ -93,6 +94,19 @@ def read_json(
     unreadable = Unreadable(lambda: numbered()[1], every, unit)
     placed = Placed(lambda: numbered()[0], every, unit)
     return readable_source(typed, comparison, count, unreadable, placed)
+
+
+def missing_names(keys: Collection[str], contract: Contract) -> set[str]:
+    """Return the names, in lower case, of columns that objects with these keys may not lack.
+
+    Else an absent key is null. But the keys that there are would be left out, where they are former
+    names, or none is the contract's.
+    """
+    every = {column.name.lower() for column in contract.columns}
+    is_foreign = bool(keys) and every.isdisjoint(key.lower() for key in keys)
+    if is_foreign and contract.extra_columns == "drop":
+        return every
+    return {*contract.former.outdated(keys).values()}
 
 
 def _filled(lines: DataFrame) -> DataFrame:

@@ -24,7 +24,8 @@ def typed_by_cells(
 
     Among the values a broken cell is null. The cells are read from columns of `rows`, and `row` is
     the row as it stands in the file. Where `is_wrong` holds, never null, the row is unparseable as
-    a whole, and no cell is named as broken. Both have the columns `kept` as well.
+    a whole: nobody knows which cell is of which column, so all values are null, and no cell is
+    named as broken. Both have the columns `kept` as well.
     """
     broken = " OR ".join([is_wrong, *(cell.broken for _, cell, _ in cells)])
     values = [f"{cell.value} AS v{n}" for n, (_, cell, _) in enumerate(cells)]
@@ -32,7 +33,7 @@ def typed_by_cells(
     named = ", ".join(_if_broken(*each) for each in cells)
     return typed.selectExpr(
         *[
-            f"if({_IS_BAD} AND ({cell.broken}), NULL, v{n}) AS {quoted(name)}"
+            f"if({_IS_BAD} AND ({is_wrong} OR {cell.broken}), NULL, v{n}) AS {quoted(name)}"
             for n, (name, cell, _) in enumerate(cells)
         ],
         f"CASE WHEN {_IS_BAD} THEN {row} END AS {BAD_ROW}",

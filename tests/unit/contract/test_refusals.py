@@ -404,6 +404,20 @@ def test_a_time_zone_is_one_of_text_cells() -> None:
     assert_refused(contract_text(column % "Europe/Berlim", settings=CSV), field, "not a time zone")
 
 
+@pytest.mark.parametrize(
+    ("key", "value"), [("defaultTimezone", "Europe/Berlin"), ("format", "dd/MM/yyyy HH:mmXXX")]
+)
+@pytest.mark.parametrize("local", ["{timezone: false, %s}", "{%s}, physicalType: timestamp_ntz"])
+def test_a_local_time_has_no_zone(key: str, value: str, local: str) -> None:
+    """A zone of a column of local times is refused, as it would shift them to UTC in silence."""
+    asked = local % f"{key}: '{value}'"
+    column = f"- {{name: c, logicalType: timestamp, logicalTypeOptions: {asked}}}"
+    text = contract_text(column, settings=CSV)
+    assert_refused(text, f"{PROPERTY}.logicalTypeOptions.{key}", "local time in no zone")
+    instant = column.replace("timezone: false", "timezone: true").replace("_ntz", "")
+    assert parsed(instant, settings=CSV).columns[-1].type == "timestamp"
+
+
 def test_all_problems_are_reported_at_once_in_the_order_of_their_lines() -> None:
     """One refusal names the file and every problem, each with its line, field and reason."""
     text = contract_text(

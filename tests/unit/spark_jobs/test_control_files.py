@@ -24,8 +24,14 @@ def test_a_number_that_would_fill_the_memory_is_refused(number: str, format_: st
 def test_lines_may_end_in_any_way() -> None:
     """A CSV control file of an old Mac or of Windows has its two lines."""
     for end in ("\r", "\r\n", "\n"):
-        with pytest.raises(Permanent, match="must state exactly rows, but states 1 others"):
+        with pytest.raises(Permanent, match="exactly rows, but states 1 other and lacks rows"):
             control_differences(UNUSED, Control("csv", ()), f"lines{end}3{end}")
+
+
+def test_a_number_that_is_lacking_is_named() -> None:
+    """The sender is told which number a control file lacks."""
+    with pytest.raises(Permanent, match=r"exactly rows, sum\(a\), but lacks sum\(a\)$"):
+        control_differences(UNUSED, Control("json", ("a",)), '{"rows": 3}')
 
 
 def test_text_that_is_no_csv_is_refused() -> None:

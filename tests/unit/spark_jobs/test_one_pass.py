@@ -1,9 +1,11 @@
 """Files that Arrow reads and writes; what only Spark can judge is left to it."""
 
 import gzip
+import io
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,14 +18,14 @@ from lakegate.contract.model import Contract, parse
 from lakegate.errors import Permanent, Transient
 from lakegate.limits import DEFAULTS, Limits
 from spark_jobs.audit.run import RowCounts
-from spark_jobs.files.arrow.parquet import MustRewrite
+from spark_jobs.files.arrow.parquet import ArrowFile, MustRewrite
 from spark_jobs.files.source import LocalFile
 from spark_jobs.groups.group_arrow import Judge, sort_out
 from spark_jobs.one_pass.examined import require_all
 from spark_jobs.one_pass.prepare import prepared
 from spark_jobs.write.files import DataFiles, Rows
 from tests.fakes.lakes import MemoryLake, data_files, layout_for
-from tests.fakes.parquet_files import declared, written
+from tests.fakes.parquet_files import ROWS, declared, footer_of, written
 from tests.spark.measuring import NO_RUN, contract_of, custom, options
 
 _SOME: dict[str, Any] = {"metric": "rowCount", "mustBeGreaterThan": 0}
@@ -104,6 +106,36 @@ def test_rows_that_break_a_rule_stay_out(landed: Any, format_: str, body: bytes)
     (written_,) = found.files
     assert lake.rows(written_)["id"].to_pylist() == [1, 3, 4]
     assert [row["id"] for each in found.apart.part.broken for row in each.to_pylist()] == [0, 2]
+
+
+@pytest.mark.parametrize("dictionaries", [True, False])
+@pytest.mark.parametrize("lengths", [(0, 2, 2), (2, 0, 2), (2, 2, 0)])
+def test_a_row_group_without_rows_is_no_damage(
+    landed: Any, dictionaries: bool, lengths: tuple[int, ...]
+) -> None:
+    """A writer that gets no rows at some time makes such a row group, whose pages are nowhere."""
+    rows = ROWS.append_column("id", pa.array(range(len(ROWS)), pa.int64()))
+    body = io.BytesIO()
+    with pq.ParquetWriter(body, rows.schema, use_dictionary=dictionaries) as to:
+        for at, length in zip((0, *accumulate(lengths)), lengths, strict=False):
+            to.write_table(rows.slice(at, length))
+    file = ArrowFile(landed(body.getvalue()), footer_of(body.getvalue())[1])
+    groups = [file.row_group(number, rows.column_names) for number in range(3)]
+    assert str(pa.concat_tables(groups).to_pylist()) == str(rows.slice(0, 4).to_pylist())
+
+
+def test_parts_without_rows_are_examined_with_the_others(landed: Any) -> None:
+    """The rows of a file that has a row group without any are measured, and written."""
+    asked, body = contract("parquet", unique=True, **_SHORT), io.BytesIO()
+    rows = pq.read_table(io.BytesIO(parquet("a", "b", "c")))
+    with pq.ParquetWriter(body, rows.schema) as to:
+        for part in (rows.slice(0, 0), rows, rows.slice(0, 0)):
+            to.write_table(part)
+    lake, files = data_files(asked)
+    found = prepared(landed(body.getvalue()), asked, DEFAULTS).examined(files)
+    assert found.rows == RowCounts(3, 0, 0)
+    assert found.measured["name.duplicateValues"].value == 0
+    assert [lake.rows(each)["name"].to_pylist() for each in found.files] == [["a", "b", "c"]]
 
 
 def test_a_rule_that_only_spark_knows_quarantines_by_spark(landed: Any) -> None:
@@ -192,6 +224,26 @@ def test_keys_are_left_out_if_spark_would_read_the_object(landed: Any, more: str
     found = why_left(landed(f'{{"id":1,"name":"a",{more}}}\n'.encode()), asked)
     assert why in found
     assert bool(why) == bool(found)
+
+
+def test_a_key_that_is_a_former_name_is_left_to_spark(landed: Any) -> None:
+    """Arrow does not leave out the values of a renamed column; beside the present name it does."""
+    loose = {"extraColumns": "drop", "missingColumns": "null"}
+    asked = contract("json", **loose, **options(formerName="label"))
+    assert "only Spark tells apart" in why_left(landed(b'{"id":1,"Label":"a"}\n'), asked)
+    assert why_left(landed(b'{"id":1,"label":"a","name":"b"}\n'), asked) == ""
+    asked, text = replace(asked, format="csv", options=contract("csv").options), b"id,label\n1,a\n"
+    assert "not those that the contract allows" in why_left(landed(text), asked)
+
+
+def test_objects_without_any_column_of_the_contract_are_left_to_spark(landed: Any) -> None:
+    """Arrow makes no rows of nulls of another table's objects; of empty ones it does."""
+    asked = contract("json", extraColumns="drop")
+    assert "only Spark tells apart" in why_left(
+        landed(b'{"sku":1}\n{"sku":2,"name":null}\n'), asked
+    )
+    assert why_left(landed(b'{"sku":1,"id":2}\n'), asked) == ""
+    assert why_left(landed(b'{}\n{"name":null}\n'), asked) == ""
 
 
 def test_many_keys_are_left_to_spark(landed: Any) -> None:

@@ -160,6 +160,35 @@ def test_a_missing_column_is_null_where_nothing_requires_it(null: str) -> None:
     assert codes(landing("price decimal(10,2)", missingColumns=null)) == [("MISSING_COLUMN", "id")]
 
 
+def test_a_column_under_its_former_name_is_not_left_out() -> None:
+    """A file that has only the former name is refused: else the values would be lost in silence.
+
+    Beside the present name, or within another column, it is a column like any other.
+    """
+    former = "customProperties: [{property: formerName, value: cost}]"
+    loose = "- {property: extraColumns, value: drop}\n- {property: missingColumns, value: null}\n"
+    renamed = parsed(f"- {{name: price, logicalType: number, {former}}}\n", settings=loose)
+    own = [("id", "bigint"), ("Cost", "double")]
+    (finding,) = compare(own, renamed).findings
+    assert (finding.code, finding.column) == ("EXTRA_COLUMN", "Cost")
+    assert "the contract renamed or dropped a column of this name" in finding.message
+    assert compare([*own, ("PRICE", "double")], renamed).findings == ()
+    assert compare([("id", "bigint"), ("other", "double")], renamed).findings == ()
+
+
+@pytest.mark.parametrize("extra", ["drop", "add"])
+def test_a_file_without_any_column_of_the_contract_is_refused(extra: str) -> None:
+    """It is another table's, or has another delimiter: its rows would be nulls alone."""
+    loose = {"extraColumns": extra, "missingColumns": '"null"'}
+    prices = "- {name: cost, logicalType: number}\n- {name: price, logicalType: number}\n"
+    settings = "".join(f"- {{property: {k}, value: {v}}}\n" for k, v in loose.items())
+    asked = parsed(prices, settings=settings)
+    asked = replace(asked, columns=asked.columns[1:])  # of which none is required
+    (one, other) = compare([("cost;price", "")], asked).findings
+    assert (one.code, other.code) == ("MISSING_COLUMN", "MISSING_COLUMN")
+    assert compare([("PRICE", ""), ("more", "")], asked).findings == ()
+
+
 def test_every_finding_is_reported_at_once() -> None:
     """All findings of a file are reported at once."""
     found = landing("id string; more int; MORE int", missingColumns="null")
