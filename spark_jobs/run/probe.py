@@ -69,6 +69,8 @@ def _python() -> dict[str, Any]:
 def _libraries() -> dict[str, Any]:
     """Return the versions of the libraries that the job takes along, after a use of them."""
     started = time.monotonic()
+    from zoneinfo import ZoneInfo
+
     import boto3
     import botocore
     import numpy as np
@@ -82,6 +84,7 @@ def _libraries() -> dict[str, Any]:
     read = pq.read_table(pa.BufferReader(sink.getvalue()))
     if read != written or pc.sum(read["number"]).as_py() != sum(range(_ROWS)):
         raise ValueError("a Parquet file was read otherwise than it was written")
+    ZoneInfo("Europe/Berlin")  # which contracts may name
     return {
         "python": platform.python_version(),
         "boto3": boto3.__version__,

@@ -27,6 +27,9 @@ pyarrow.parquet.write_table(pyarrow.table({"a": numbers}), file, compression="zs
 how = {"page_checksum_verification": True, "use_threads": False, "pre_buffer": False}
 read = pyarrow.parquet.read_table(file, **how)
 assert pyarrow.compute.sum(read["a"]).as_py() == numbers.sum()
+import zoneinfo
+zoneinfo.reset_tzpath(())  # the image may have none
+zoneinfo.ZoneInfo("Europe/Berlin")
 import boto3
 for service in ("s3", "sqs", "secretsmanager"):
     boto3.client(service, region_name="eu-central-1")
