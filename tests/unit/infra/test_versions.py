@@ -92,5 +92,5 @@ def test_the_job_s_libraries_are_those_of_the_tests() -> None:
     """The libraries that the job takes along have the same versions here, and need no others."""
     job = locked("requirements/job.txt")
     of_boto3 = {"botocore", "jmespath", "python-dateutil", "s3transfer", "six", "urllib3"}
-    assert set(job) == {"boto3", "numpy", "pyarrow", "pyiceberg-core"} | of_boto3
+    assert set(job) == {"boto3", "numpy", "pyarrow", "pyiceberg-core", "tzdata"} | of_boto3
     assert job.items() <= locked("requirements/dev.txt").items()
