@@ -19,7 +19,7 @@ import boto3
 from slack_sdk import WebClient
 
 from functions.adapters.secrets import Secret
-from functions.adapters.sqs import Queue, QueuedAlert
+from functions.adapters.sqs import Deliveries, QueuedAlert
 from functions.model.messages.alert import Alert, Block, Kind
 from functions.notifications.alert_text import digest, member, without_buttons
 from functions.notifications.blocks import context, cut, escaped, header
@@ -57,7 +57,7 @@ class AlertChannels:
     slack: SlackAlerts | None = None
     topic: Topic | None = None
     has_buttons: bool = False
-    queue: Queue | None = None
+    queue: Deliveries | None = None
 
 
 def notify(channels: AlertChannels, body: str) -> None:
@@ -244,7 +244,7 @@ def channels() -> AlertChannels:
         slack=_slack(slack),
         topic=Topic(boto3.client("sns", config=CONFIG), topic) if topic else None,
         has_buttons=bool(slack.slack_users),
-        queue=Queue(boto3.client("sqs", config=CONFIG), own) if own else None,
+        queue=Deliveries(boto3.client("sqs", config=CONFIG), own) if own else None,
     )
 
 

@@ -38,18 +38,22 @@ class Queue:
         self._url = url
         self.name = url.rsplit("/", 1)[-1]
 
+    def _send(self, body: str, called: str = "", **ids: str) -> None:
+        """Send a body; `called` names the queue in errors. `ids` of FIFO queues have any length."""
+        short = {name: _digest(text) for name, text in ids.items()}
+        with translated(called or self.name):
+            self._client.send_message(QueueUrl=self._url, MessageBody=_accepted(body), **short)
+
+
+class Deliveries(Queue):
+    """A queue whose messages this process is given."""
+
     def put_off(self, receipt: str, seconds: int) -> None:
         """Deliver a received message again after so many seconds, not after the queue's own."""
         with translated(self.name):
             self._client.change_message_visibility(
                 QueueUrl=self._url, ReceiptHandle=receipt, VisibilityTimeout=seconds
             )
-
-    def _send(self, body: str, called: str = "", **ids: str) -> None:
-        """Send a body; `called` names the queue in errors. `ids` of FIFO queues have any length."""
-        short = {name: _digest(text) for name, text in ids.items()}
-        with translated(called or self.name):
-            self._client.send_message(QueueUrl=self._url, MessageBody=_accepted(body), **short)
 
 
 @dataclass(frozen=True)

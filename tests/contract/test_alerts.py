@@ -11,7 +11,7 @@ import pytest
 import requests
 from slack_sdk import WebClient
 
-from functions.adapters.sqs import AlertQueue, Queue, QueuedAlert
+from functions.adapters.sqs import AlertQueue, Deliveries, QueuedAlert
 from functions.model.audit_outcome import AuditOutcome
 from functions.model.ingestion import Ingestion, State
 from functions.model.messages.alert import Alert, Kind
@@ -484,7 +484,7 @@ def test_an_alert_comes_again_when_slack_takes_it(
         LogAlerts(logger),
         local_slack.alerts(),
         has_buttons=True,
-        queue=Queue(queues, url),
+        queue=Deliveries(queues, url),
     )
     handler: Any = sqs_handler(notify, lambda: channels, failed=put_off)
     local_slack.suffer(**faults)

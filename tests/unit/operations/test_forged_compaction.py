@@ -15,7 +15,7 @@ from functions.operations.compaction.compact import Step
 from functions.operations.reconcile.compare import reconciled
 from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.operations.upkeep.expire import expire
-from lakegate.errors import Transient
+from lakegate.errors import LakegateError, Transient
 from lakegate.job.upkeep import FEWEST, Comparison, Fingerprint
 from tests.fakes.catalog import FakeTable
 from tests.fakes.compaction import run_compaction
@@ -225,7 +225,8 @@ def test_a_branch_that_nobody_began_is_a_problem(lake: Upkeep) -> None:
     (found,) = reconciled(lake.adapters).problems
     assert (found.code, BRANCH in found.message) == ("FOREIGN_COMPACTION", True)
     assert problems(lake, TABLE) == ["FOREIGN_COMPACTION"]
-    assert problems(lake, "shop.others") == []
+    with pytest.raises(LakegateError, match="UNKNOWN_TABLE"):  # its branch is another table's
+        problems(lake, "shop.others")
 
 
 def test_one_that_ends_meanwhile_is_no_problem(lake: Upkeep) -> None:
