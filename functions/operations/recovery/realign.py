@@ -17,7 +17,7 @@ from functions.adapters.all import Adapters
 from functions.adapters.ledger.notes import Moved
 from functions.adapters.nessie import MAIN
 from functions.model.commits import Commit
-from functions.model.ingestion import Ingestion
+from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import Published, published
 from functions.operations.compaction.begun import delete_strangers, strangers
 from functions.operations.recovery.realign_plan import (
@@ -117,7 +117,7 @@ def _read(adapters: Adapters) -> tuple[Facts, list[Ingestion]]:
     for each in adapters.ledger.all():
         if each.is_open or not each.ended:
             needed.add(each.branch)
-        if each.id in silent or may_differ(each, main, before):
+        if each.id in silent or _is_stale(each, main) or may_differ(each, main, before):
             ingestions.append(each)
     branches = Branches(adapters.catalog.references())
     main.read(adapters.catalog.log())
@@ -181,16 +181,30 @@ def _silent_runs(adapters: Adapters, main: MainLog) -> Mapping[str, Sequence[int
 def _lacks_results(
     adapters: Adapters, main: MainLog, one: Ingestion, silent: Mapping[str, Sequence[int]]
 ) -> bool:
-    """Return whether the ledger calls results recorded that main's audit tables lack."""
-    due = (attempt for attempt in silent.get(one.id, ()) if attempt <= one.recorded)
+    """Return whether the ledger calls results recorded that main's audit tables lack.
+
+    They lack, too, that the last run's are published.
+    """
+    attempts = {*silent.get(one.id, ()), *([one.attempt] if _is_on_main(one) else [])}
+    due = (attempt for attempt in attempts if attempt <= one.recorded)
     return any(_has_results(adapters, main, one, attempt) for attempt in due)
+
+
+def _is_on_main(one: Ingestion) -> bool:
+    return one.state is State.PUBLISHED
+
+
+def _is_stale(one: Ingestion, main: MainLog) -> bool:
+    """Return whether main's audit tables lack that its last run's results are published."""
+    return _is_on_main(one) and not main.has_recorded(run_id(one.id, one.attempt), published=True)
 
 
 def _has_results(adapters: Adapters, main: MainLog, one: Ingestion, attempt: int) -> bool:
     """Return whether a run left results, and main's audit tables still lack them."""
-    if main.has_recorded(run_id(one.id, attempt)):
+    published = _is_on_main(one) and attempt == one.attempt
+    if main.has_recorded(run_id(one.id, attempt), published=published):
         return False
     report = readable_report(adapters, report_key(one.table, one.id, attempt))
     if report is None or (report.ingestion, report.attempt) != (one.id, attempt):
         return False
-    return bool(left_by(adapters, Run(report, published=False)))
+    return bool(left_by(adapters, Run(report, published)))

@@ -87,9 +87,10 @@ class MainLog:
             return hash((ingestion.id, ingestion.merge_hash)) in self._by
         return not (ingestion.ended and self.names(ingestion.id))
 
-    def has_recorded(self, run: str) -> bool:
-        """Return whether main's audit tables have the results of a run."""
-        return hash(run) in self._runs
+    def has_recorded(self, run: str, *, published: bool = False) -> bool:
+        """Return whether main's audit tables have the results of a run, as `published` if it is."""
+        recorded = self._runs.get(hash(run))
+        return recorded is not None and (recorded or not published)
 
 
 class Branches:

@@ -258,6 +258,20 @@ def test_lost_results_of_a_file_in_flight_are_recorded_again(deployment: Scenari
     assert realigned(deployment) == []
 
 
+def test_results_that_main_calls_unpublished_are_recorded_again(deployment: Scenario) -> None:
+    """Of an approved file main may have the commit, and its results only as those of a failure."""
+    deployment.ended(FIRST)
+    bad = deployment.ended(script=rejected)
+    deployment.publish_anyway(bad)
+    backup = Backup.of(deployment)
+    deployment.sweep()
+    backup.restore(deployment)
+    assert realigned(deployment) == [Kind.RECORD_AGAIN]
+    deployment.settle()
+    deployment.check()
+    assert realigned(deployment) == []
+
+
 def test_a_failure_is_open_again_if_the_newer_version_is_lost() -> None:
     """A failure that a lost version superseded waits for a decision again, and is alerted."""
     deployment = Scenario()
