@@ -185,26 +185,22 @@ def _lacks_results(
 
     They lack, too, that the last run's are published.
     """
-    attempts = {*silent.get(one.id, ()), *([one.attempt] if _is_on_main(one) else [])}
-    due = (attempt for attempt in attempts if attempt <= one.recorded)
-    return any(_has_results(adapters, main, one, attempt) for attempt in due)
-
-
-def _is_on_main(one: Ingestion) -> bool:
-    return one.state is State.PUBLISHED
+    lacking = {a for a in silent.get(one.id, ()) if not main.has_recorded(run_id(one.id, a))}
+    if _is_stale(one, main):
+        lacking.add(one.attempt)
+    due = (attempt for attempt in lacking if attempt <= one.recorded)
+    return any(_has_results(adapters, one, attempt) for attempt in due)
 
 
 def _is_stale(one: Ingestion, main: MainLog) -> bool:
     """Return whether main's audit tables lack that its last run's results are published."""
-    return _is_on_main(one) and not main.has_recorded(run_id(one.id, one.attempt), published=True)
+    is_published = one.state is State.PUBLISHED
+    return is_published and not main.has_recorded(run_id(one.id, one.attempt), published=True)
 
 
-def _has_results(adapters: Adapters, main: MainLog, one: Ingestion, attempt: int) -> bool:
-    """Return whether a run left results, and main's audit tables still lack them."""
-    published = _is_on_main(one) and attempt == one.attempt
-    if main.has_recorded(run_id(one.id, attempt), published=published):
-        return False
+def _has_results(adapters: Adapters, one: Ingestion, attempt: int) -> bool:
+    """Return whether a run left results."""
     report = readable_report(adapters, report_key(one.table, one.id, attempt))
     if report is None or (report.ingestion, report.attempt) != (one.id, attempt):
         return False
-    return bool(left_by(adapters, Run(report, published)))
+    return bool(left_by(adapters, Run(report, published=False)))
