@@ -1,7 +1,7 @@
 """Post alerts and replies with Slack's Web API; post to the log without Slack."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPException
@@ -136,8 +136,8 @@ class _ShortWaits(RateLimitErrorRetryHandler):
     def _can_retry(self, *, response: HttpResponse | None = None, **state: Any) -> bool:
         if response is None or not super()._can_retry(response=response, **state):
             return False
-        seconds = next(iter(response.headers.get("retry-after", [])), "")
-        return seconds.isdigit() and int(seconds) <= _LONGEST_WAIT
+        pause = _pause(response.headers)
+        return pause is not None and pause <= _LONGEST_WAIT
 
 
 class Throttled(Transient):
@@ -168,7 +168,7 @@ def _refusal(error: SlackApiError) -> Transient | Permanent:
     answer = error.response
     status = getattr(answer, "status_code", 0)
     code = str(answer.get("error") or f"HTTP {status}") if hasattr(answer, "get") else str(answer)
-    if (pause := _pause(error)) > _LONGEST_WAIT:
+    if (pause := _pause(getattr(answer, "headers", {})) or 0) > _LONGEST_WAIT:
         return Throttled(min(pause, _LONGEST_PAUSE))
     if code in _TRANSIENT or status >= 429:
         return Transient("SLACK_UNAVAILABLE", f"Slack answered: {code}")
@@ -178,11 +178,12 @@ def _refusal(error: SlackApiError) -> Transient | Permanent:
     return _Refused(code)
 
 
-def _pause(error: SlackApiError) -> int:
-    """Return for how many seconds Slack wants no call, 0 if it does not say."""
-    headers = getattr(error.response, "headers", {})
-    told = [str(text) for name, text in headers.items() if name.lower() == "retry-after"]
-    return int(told[0]) if told and told[0].isdigit() else 0
+def _pause(headers: Mapping[str, str | Sequence[str]]) -> int | None:
+    """Return for how many seconds Slack wants no call, None if it does not say."""
+    told = [value for name, value in headers.items() if name.lower() == "retry-after"]
+    text = told[0] if told else ""
+    seconds = text if isinstance(text, str) else next(iter(text), "")
+    return int(seconds) if seconds.isdigit() else None
 
 
 @dataclass(frozen=True)
