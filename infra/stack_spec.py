@@ -18,12 +18,7 @@ _IN_REGION = re.compile(r"arn:[^:]+:[^:]+:([a-z0-9-]+):")
 _FUNCTION = "AWS::Serverless::Function"
 _MOST_SETTINGS = 4096  # bytes of a function's environment as JSON (AWS Lambda, "Lambda quotas")
 _QUEUES = {"Fn::Sub": "https://sqs.${AWS::Region}.amazonaws.com/${AWS::AccountId}/"}
-_NAMED_BY = {
-    "AWS::S3::Bucket": "BucketName",
-    "AWS::DynamoDB::Table": "TableName",
-    "AWS::Logs::LogGroup": "LogGroupName",
-    "AWS::SQS::Queue": "QueueName",
-}
+_NAMED_BY = {**template.NAMED_BY, "AWS::SQS::Queue": "QueueName"}
 _RANDOM = "0123456789ab"  # which CloudFormation adds to a role's name
 _PLACEHOLDER = re.compile(r"\$\{([^}]+)\}")
 

@@ -17,6 +17,12 @@ _PLAIN = ("Ref", "Condition")
 _VERSION = "AWSTemplateFormatVersion"
 RETAINED = ("Retain", "RetainExceptOnCreate")
 _POLICY = "AWS::S3::BucketPolicy"
+# The properties that name what keeps data, by type.
+NAMED_BY = {
+    "AWS::S3::Bucket": "BucketName",
+    "AWS::DynamoDB::Table": "TableName",
+    "AWS::Logs::LogGroup": "LogGroupName",
+}
 # Properties that start something elsewhere, with which a resource could not stay alone.
 _STARTS = {"AWS::S3::Bucket": ("NotificationConfiguration",)}
 _PLACEHOLDER = re.compile(r"\$\{([A-Za-z0-9]+)[.}]")

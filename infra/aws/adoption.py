@@ -12,17 +12,12 @@ from infra import template
 from infra.aws.site import Site
 from infra.cloudformation import Existing, translated
 from infra.stack_spec import StackSpec
-from infra.template import RETAINED, Template
+from infra.template import NAMED_BY, RETAINED, Template
 from lakegate.errors import LakegateError
 
 _TABLE = "AWS::DynamoDB::Table"
 _INDEXES = "GlobalSecondaryIndexes"
 _LOGS = "AWS::Logs::LogGroup"
-_NAMED_BY = {
-    "AWS::S3::Bucket": "BucketName",
-    _TABLE: "TableName",
-    _LOGS: "LogGroupName",
-}
 
 
 def find(site: Site, wanted: StackSpec) -> list[Existing]:
@@ -33,7 +28,7 @@ def find(site: Site, wanted: StackSpec) -> list[Existing]:
         for name, resource in wanted.template["Resources"].items()
         if resource.get("DeletionPolicy") in RETAINED
         and name not in deployed
-        and (by := _NAMED_BY.get(resource["Type"]))
+        and (by := NAMED_BY.get(resource["Type"]))
     ]
     with translated("ADOPTION_FAILED", "cannot look for what an earlier stack left"):
         return [each for each in kept if _is_there(site, each)]
