@@ -470,14 +470,21 @@ def _calls(*, grown: bool) -> int:
     return len(lake.journal.calls)
 
 
-def test_a_compaction_waits_for_room_in_the_days_budget() -> None:
-    """Neither of its runs is started without room; the next day it goes on."""
+@pytest.fixture
+def used_up() -> Upkeep:
+    """Return a lake whose compaction is to be compared, without room in the day's budget."""
     lake = Upkeep()
     lake.adapters = replace(lake.adapters, settings=replace(lake.settings, daily_budget_usd=1))
     lake.jobs.bill = A_LITTLE
     lake.begin()
     lake.jobs.bill = A_LOT
     lake.run_job()
+    return lake
+
+
+def test_a_compaction_waits_for_room_in_the_days_budget(used_up: Upkeep) -> None:
+    """Neither of its runs is started without room; the next day it goes on."""
+    lake = used_up
     waits = lake.settle_it()
     assert waits.step is Step.WAITS
     assert "the day's budget is used up" in waits.why
@@ -489,14 +496,9 @@ def test_a_compaction_waits_for_room_in_the_days_budget() -> None:
     assert lake.settle_it().step is Step.PUBLISHED
 
 
-def test_a_day_that_ends_meanwhile_ends_no_compaction() -> None:
+def test_a_day_that_ends_meanwhile_ends_no_compaction(used_up: Upkeep) -> None:
     """If there is room as soon as a run was refused for lack of it, the compaction still waits."""
-    lake = Upkeep()
-    lake.adapters = replace(lake.adapters, settings=replace(lake.settings, daily_budget_usd=1))
-    lake.jobs.bill = A_LITTLE
-    lake.begin()
-    lake.jobs.bill = A_LOT
-    lake.run_job()
+    lake = used_up
     midnight = Fault(partial(lake.clock.pass_, 12 * 60 * 60), "after")
     lake.journal.strike_later("ledger.save_charge", midnight, skipped=1)
     assert lake.settle_it().step is Step.WAITS
