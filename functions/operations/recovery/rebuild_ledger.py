@@ -102,6 +102,14 @@ class _Begun(NamedTuple):
     revision: int
     tries_from: int
 
+    @property
+    def is_kept(self) -> bool:
+        """Return whether a person, `realign` or the sweep had it run again: the ledger knows why.
+
+        No trace tells that, so what the entry has is kept.
+        """
+        return self.tries_from > 0
+
 
 def _begun(adapters: Adapters, ids: Sequence[str]) -> dict[str, _Begun]:
     """Return those whose job has not started: the index that listed them lags behind."""
@@ -137,7 +145,11 @@ def _restored(
         yield from add(ingestion)
     if lost:
         _require_reach(adapters, search)
-    others = {id_: _unpublished(adapters, id_, trace, head) for id_, trace in lost.items()}
+    kept = {id_ for id_, each in begun.items() if each.is_kept}
+    others = {
+        id_: _again(id_, trace, head) if id_ in kept else _unpublished(adapters, id_, trace, head)
+        for id_, trace in lost.items()
+    }
     for ingestion in _published(adapters, search, begun, lost, until=head):
         others.pop(ingestion.id, None)
         yield from add(ingestion)
@@ -161,14 +173,29 @@ def _added(
     restored = with_terms(adapters, contracts(), ingestion).step("restored", adapters.now())
     if known := begun.get(restored.id):
         with suppress(Moved):
-            same = restored.but(revision=known.revision, tries_from=known.tries_from)
-            yield adapters.ledger.save(same)
+            is_kept = known.is_kept and restored.state is not State.PUBLISHED
+            now = _kept(adapters, known, restored) if is_kept else restored
+            yield adapters.ledger.save(now.but(revision=known.revision))
         return
     # Older revisions are small numbers: a process that still holds one cannot overwrite this.
     revision = int(datetime.fromisoformat(adapters.now()).timestamp() * 1000)
     added = adapters.ledger.begin(restored.but(revision=revision))
     if added.revision == revision + 1:
         yield added
+
+
+def _kept(adapters: Adapters, known: _Begun, restored: Ingestion) -> Ingestion:
+    """Return the entry as it is, with another attempt after all that left a trace."""
+    return adapters.ledger.get(restored.id).step(
+        "restored",
+        adapters.now(),
+        state=State.LANDED,
+        attempt=restored.attempt,
+        tries_from=known.tries_from + restored.attempt - known.attempt,
+        base_hash=restored.base_hash,
+        branch="",
+        is_shared=False,
+    )
 
 
 def _was_begun_again(adapters: Adapters, begun: _Begun, trace: Trace) -> bool:
@@ -225,6 +252,10 @@ def _unpublished(adapters: Adapters, id_: str, trace: Trace, head: str) -> Inges
     report = readable_report(adapters, key)
     if report and recovered.is_end(report):
         return recovered.ended(report, key)
+    return _again(id_, trace, head)
+
+
+def _again(id_: str, trace: Trace, head: str) -> Ingestion | None:
     return recovered.landed_again(id_, trace.landed, trace, head) if trace.landed else None
 
 

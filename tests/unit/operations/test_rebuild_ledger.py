@@ -253,14 +253,17 @@ def test_a_file_that_an_event_began_again_is_restored(deployment: Scenario, rebu
     assert {i.state for i in deployment.ledger.all()} == {State.PUBLISHED}
 
 
-def test_an_entry_that_lacks_its_start_keeps_how_often_it_was_tried(deployment: Scenario) -> None:
-    """Attempts that were no tries, such as those before a replay, still do not count."""
+def test_an_entry_that_lacks_its_start_keeps_what_people_decided(deployment: Scenario) -> None:
+    """It has another attempt, with its steps and decisions and as few tries as before."""
     landed = deployment.ended(script=rejected)
     deployment.replay(landed)
     started = deployment.ingestion(landed)
     assert (started.attempt, started.tries_from) == (2, 1)
     deployment.ledger.save(started.but(state=State.LANDED, branch="", job_run=""))
-    assert [each.tries_from for each in rebuild(deployment.adapters)] == [1]
+    [restored] = rebuild(deployment.adapters)
+    assert (restored.attempt, restored.tries_from) == (3, 2)
+    assert restored.decisions == started.decisions
+    assert restored.times.keys() >= {"rejected", "replayed"}
 
 
 def test_a_process_of_before_saves_over_nothing() -> None:
