@@ -129,6 +129,11 @@ class Column:
         plain = self.type.partition("(")[0].partition("<")[0]
         return "time" if self.logical_type == "time" else plain
 
+    @property
+    def is_fractional(self) -> bool:
+        """Return if its numbers may have digits after a decimal separator."""
+        return self.kind in ("float", "double", "decimal")
+
 
 def quoted(name: str) -> str:
     """Return a name quoted for Spark SQL, with any characters in it."""

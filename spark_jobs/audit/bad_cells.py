@@ -12,7 +12,8 @@ from pyspark.sql import functions as F
 from lakegate.audit.diagnosis import HIDDEN, BadCell
 from lakegate.contract.columns import Column, quoted
 from lakegate.contract.model import Contract
-from lakegate.contract.reading.settings import FLAT_FORMATS, SCHEMA_FORMATS
+from lakegate.contract.reading.settings import FLAT_FORMATS, SCHEMA_FORMATS, has_decimal_comma
+from lakegate.contract.written import formats_of, needs_decimal_comma
 from spark_jobs.audit.places import told
 from spark_jobs.files.source import BAD_ROW, PLACE, Placed, Source, Unreadable
 from spark_jobs.files.text.text_lines import collected
@@ -111,8 +112,12 @@ def cells_of(row: Row, place: str, contract: Contract, secrecy: Secrecy) -> Iter
         name = cell["column"]
         column = columns.get(name) or Column(name, "string", "")
         number = _landed_number(row["row"], name) if contract.format == "json" else ""
-        value = HIDDEN if secrecy.hides(name) else _cut(number or cell["text"])
-        yield BadCell(place, name, value, reason(column, contract))
+        why = reason(column, contract)
+        if secrecy.hides(name):
+            yield BadCell(place, name, HIDDEN, why)
+        else:
+            remedy = _remedy(cell["text"] or "", column, contract)
+            yield BadCell(place, name, _cut(number or cell["text"]), why + remedy)
     if not row["cells"]:
         shown = HIDDEN if secrecy.hides_rows(contract) else _cut(row["row"])
         yield BadCell(place, "", shown, _whole_row_reason(row["row"], contract, len(secrecy.order)))
@@ -142,10 +147,24 @@ def reason(column: Column, contract: Contract) -> str:
         skipped = f", and on the clocks of {column.zone}" if column.zone else ""
         return f"not as the contract's format {column.written}{skipped}"
     bare = ", without quotes" if contract.format == "json" and kind in _BARE else ""
+    if column.is_fractional and has_decimal_comma(contract.options):
+        return f"not a number with a decimal comma that fits {column.type}"
     if kind == "decimal":
         return f"not a number that fits {column.type}{bare}"
     zone = f", on the clocks of {column.zone}" if column.zone else ""
     return f"{_REASONS.get(kind, f'not of the type {column.type[:_WIDEST]}')}{zone}{bare}"
+
+
+def _remedy(text: str, column: Column, contract: Contract) -> str:
+    """Return the line of the contract by which a cell could be read, "" if none is known."""
+    if contract.format not in FLAT_FORMATS or column.written:
+        return ""
+    if column.is_fractional and needs_decimal_comma(text):
+        return '; set options: {decimalSeparator: ","}'
+    if column.kind in ("date", "timestamp", "timestamp_ntz"):
+        formats = [f'"{each}"' for each in formats_of(text, with_time=column.kind != "date")]
+        return f"; set logicalTypeOptions: {{format: {' or '.join(formats)}}}" if formats else ""
+    return ""
 
 
 def _whole_row_reason(row: str, contract: Contract, width: int) -> str:

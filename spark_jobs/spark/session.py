@@ -68,6 +68,7 @@ def session_settings(spec: JobSpec, token: str) -> dict[str, str]:
         # Times in nanoseconds are read as integers, and converted where no digit is lost.
         "spark.sql.legacy.parquet.nanosAsLong": "true",
         "spark.sql.csv.parser.columnPruning.enabled": "false",
+        "spark.sql.legacy.javaCharsets": "true",  # Windows-1252 is one of Java's
         # A table's name must not be read as a path to a file.
         "spark.sql.runSQLOnFiles": "false",
         # A contract's text must not read the environment: ${env:…} stays as it is.

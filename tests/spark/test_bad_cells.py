@@ -18,6 +18,7 @@ pytestmark = pytest.mark.spark
 WHOLE = "the whole row"
 NUMBER = "not a number"
 DATE = "not a date: expected ISO 8601, as in 2026-11-23"
+DOTTED = f'{DATE}; set logicalTypeOptions: {{format: "dd.MM.yyyy"}}'
 CLOCK = "not as the contract's format dd.MM.yyyy"
 
 
@@ -76,12 +77,28 @@ def test_bad_cells_of_csv_are_named(job: Job, tmp_path: Path) -> None:
         ("line 4", "id", "x1", "not a whole number of at most 64 bits"),
         ("line 4", "amount", "two", NUMBER),
         ("line 4", "day", "2025-12-31", CLOCK),
-        ("line 4", "on", "31.01.2026", DATE),
+        ("line 4", "on", "31.01.2026", DOTTED),
         ("line 5", WHOLE, "2,3", "2 cells, but the header has 6"),
         (
             *("line 9", WHOLE, "3,4,31.12.2025,2026-01-31,a,2000-01-01,7"),
             "7 cells, but the header has 6",
         ),
+    ]
+
+
+def test_a_usual_way_to_write_a_cell_comes_with_the_contracts_line(
+    job: Job, tmp_path: Path
+) -> None:
+    """A number with a comma, or a day in another order, names what the contract lacks."""
+    rows = ('1,"2,5",,03/04/2026,,', '2,"1,234",,2026-13-01,,', "3,,,31/12/2026,,31/12/2026")
+    report = audited(job, tmp_path, HEADER + "\n".join(rows) + "\n", "confidential")
+    assert [(column, why) for _, column, _, why in cells(report)] == [
+        ("amount", f'{NUMBER}; set options: {{decimalSeparator: ","}}'),
+        ("on", f'{DATE}; set logicalTypeOptions: {{format: "dd/MM/yyyy" or "MM/dd/yyyy"}}'),
+        ("amount", NUMBER),  # perhaps a thousand
+        ("on", DATE),
+        ("on", f'{DATE}; set logicalTypeOptions: {{format: "dd/MM/yyyy"}}'),
+        ("born", DATE),  # whose value is hidden
     ]
 
 
@@ -126,7 +143,7 @@ def test_only_confidential_cells_are_hidden(job: Job, tmp_path: Path) -> None:
     assert cells(report) == [
         ("line 2", "amount", "two", NUMBER),
         ("line 2", "day", "2025-12-31", CLOCK),
-        ("line 2", "on", "31.01.2026", DATE),
+        ("line 2", "on", "31.01.2026", DOTTED),
         ("line 2", "born", "(hidden)", DATE),
         ("line 3", WHOLE, "(hidden)", "2 cells, but the header has 6"),
     ]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from lakegate.contract.written import FORMATS
 from tests.spark.conftest import Read, parquet
 
 pytestmark = pytest.mark.spark
@@ -108,6 +109,7 @@ def test_quotes_are_escaped_only_as_the_contract_says(reading: Reading, body: by
     ("body", "options", "rows"),
     [
         ("id,name\n1,é\n".encode("latin-1"), {"encoding": "ISO-8859-1"}, [(1, "é")]),
+        (b'id,name\n1,\x80\n2,"\x9c\n"\n', {"encoding": "windows-1252"}, [(1, "€"), (2, "œ\n")]),
         ("id,name\n1,é\n".encode("utf-16"), {"encoding": "UTF-16"}, [(1, "é")]),
         ("id,name\n1,é\n".encode("utf-16-le"), {"encoding": "UTF-16LE"}, [(1, "é")]),
         (b"1|NA\n2|\n3|''\n", {"header": False, "delimiter": "|", "nullValue": "NA", "quote": "'"},
@@ -126,11 +128,36 @@ def test_csv_is_read_as_its_options_say(
     assert (found.rows, found.promised) == (rows, len(rows))
 
 
+def test_a_byte_without_a_character_makes_its_row_bad(reading: Reading) -> None:
+    """Windows-1252 leaves five bytes without a character."""
+    body = b"id,name\n1,a\n2,\x81\n3,\x9d\x80\n4,\xe9\n"
+    found = reading(body, "csv", TWO, encoding="Windows-1252")
+    assert (found.rows, len(found.bad)) == ([(1, "a"), (4, "é")], 2)
+
+
 @pytest.mark.parametrize("written", ["utf-16-le", "utf-16-be", "utf-8"])
 def test_utf_16_has_a_mark_or_a_named_order(reading: Reading, written: str) -> None:
     """Without a byte order mark, no text is read as UTF-16: readers differ in its order."""
     body = "id,name\n1,é\n".encode(written)
     assert reading(body, "csv", TWO, encoding="UTF-16").code == "NOT_CSV"
+
+
+def test_numbers_may_have_a_decimal_comma(reading: Reading) -> None:
+    """Where the contract says so, a comma is a number's point, and a point makes it a bad cell."""
+    columns = [
+        {"name": "id", "logicalType": "integer"},
+        {"name": "size", "logicalType": "number"},
+        {"name": "price", "logicalType": "number", "physicalType": "decimal(6,2)"},
+        {"name": "name", "logicalType": "string"},
+    ]
+    body = b"id;size;price;name\n1;-1,5e3;2,50;a,b.c\n2;1.5;1,0;x\n3;1;1.234,5;y\n4;;7;\n5;,5;1;z\n"
+    found = reading(body, "csv", columns, delimiter=";", decimalSeparator=",")
+    assert found.rows == [
+        (1, -1500.0, Decimal("2.50"), "a,b.c"),
+        (4, None, Decimal("7.00"), None),
+        (5, 0.5, Decimal("1.00"), "z"),
+    ]
+    assert found.bad == ["2;1.5;1,0;x", "3;1;1.234,5;y"]
 
 
 def test_tsv_is_csv_with_tabs(reading: Reading) -> None:
@@ -325,6 +352,25 @@ def test_dates_are_read_as_the_contract_says_they_are_written(
     found = reading(body, "csv", _moment(logical, format=pattern))
     assert found.rows == [(1, good[1]), (3, None)]
     assert len(found.bad) == 1
+
+
+def test_each_usual_format_is_read_as_its_directives_say(reading: Reading) -> None:
+    """What is recognised as a format is read by the job in that format, and nothing else is."""
+    moment = datetime(2026, 9, 30, 7, 5, 9)  # noqa: DTZ001
+    columns = [
+        {"name": f"c{n}", "logicalType": "timestamp", "physicalType": "timestamp_ntz",
+         "logicalTypeOptions": {"format": pattern}}
+        for n, pattern in enumerate(FORMATS)
+    ]  # fmt: skip
+    texts = [moment.strftime(each.directives) for each in FORMATS.values()]
+    header = ",".join(f"c{n}" for n in range(len(texts)))
+    found = reading(f"{header}\n{','.join(texts)}\n".encode(), "csv", columns)
+    assert found.rows == [
+        tuple(
+            datetime.strptime(text, each.directives)  # noqa: DTZ007
+            for text, each in zip(texts, FORMATS.values(), strict=True)
+        )
+    ]
 
 
 @pytest.mark.parametrize(("written", "text"), [("", "2013-01-15"), ("dd-MM-yyyy", "15-01-2013")])

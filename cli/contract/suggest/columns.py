@@ -13,12 +13,12 @@ import duckdb
 
 from access.tables.check_sql import POSITION, quoted
 from cli.contract.suggest.forms import form_of
+from lakegate.contract.written import FORMATS, narrowest
 from lakegate.ecma_patterns import PATTERNS
 
 _DATE = r"[0-9]{4}-(0[1-9]|1[0-2])-([0-2][0-9]|3[01])"
 _TIME = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
-_MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
-NAMED_DAY, NAMED_DAY_FORMAT = "named day", "ddMMMyyyy"  # 02JAN2007
+_WRITTEN = "moment in another format"  # of FORMATS, which take its place
 # Each shape is narrower than the later ones that also match it.
 SHAPES: Mapping[str, str] = {
     "boolean": r"true|false",
@@ -31,7 +31,7 @@ SHAPES: Mapping[str, str] = {
     "timestamp": rf"{_DATE}[T ]{_TIME}(\.[0-9]{{1,6}})?",
     "instant": rf"{_DATE}[T ]{_TIME}(\.[0-9]{{1,6}})?(Z|[-+](0[0-9]|1[0-7]):[0-5][0-9])",
     "time": _TIME,
-    NAMED_DAY: rf"(0[1-9]|[12][0-9]|3[01])(?i:{_MONTHS})[0-9]{{4}}",
+    _WRITTEN: "|".join(each.regex for each in FORMATS.values()),
     **{format_: PATTERNS[format_] for format_ in ("uuid", "email", "ipv4")},
     "mail": r"[^@ ]+@[^@ ]+\.[^@ ]+",
     "iban": r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}",
@@ -41,7 +41,7 @@ SHAPES: Mapping[str, str] = {
 }
 MOMENTS = ("date", "timestamp", "instant", "time")
 FORMS = ("uuid", "email", "ipv4", "mail", "iban", "uri", "letters", "digits")
-CELLS = ("boolean", "integer", "decimal", "number", *MOMENTS, NAMED_DAY, *FORMS)
+CELLS = ("boolean", "integer", "decimal", "number", *MOMENTS, _WRITTEN, *FORMS)
 # The shapes of JSON's values, by their kind.
 JSON_SHAPES: Mapping[str, tuple[str, ...]] = {
     "text": (*MOMENTS, *FORMS),
@@ -125,7 +125,7 @@ def columns_of(
         _profile(name, type_, shapes.get(name, ()), measured)
         for (name, type_), measured in zip(types.items(), row, strict=True)
     ]
-    listed = [_with_days(connection, each) for each in _listed(connection, profiles)]
+    listed = [_with_moments(connection, each) for each in _listed(connection, profiles)]
     listed = [_with_form(connection, each) for each in listed]
     return tuple(_with_outliers(connection, each, broken) for each in listed)
 
@@ -133,17 +133,29 @@ def columns_of(
 def _likely(
     connection: duckdb.DuckDBPyConnection, shapes: Mapping[str, tuple[str, ...]]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the shapes of each text column that most of the first rows' cells have."""
+    """Return the shapes and formats of each text column that most of the first rows' cells have."""
+    likely = _fitting(connection, shapes)
+    written = {name: tuple(FORMATS) for name, each in likely.items() if _WRITTEN in each}
+    formats = _fitting(connection, written)
+    return {
+        name: (*formats.get(name, ()), *(shape for shape in each if shape != _WRITTEN))
+        for name, each in likely.items()
+    }
+
+
+def _fitting(
+    connection: duckdb.DuckDBPyConnection, shapes: Mapping[str, tuple[str, ...]]
+) -> dict[str, tuple[str, ...]]:
     selected = []
     for name, each in shapes.items():
         fits = [f"count_if({_fits(quoted(name), shape)})" for shape in each]
         selected.append(f"[{', '.join([f'count({quoted(name)})', *fits])}]")
     counted = answers(connection, selected, f"(FROM sample LIMIT {_HEAD})")
-    likely = {}
+    fitting = {}
     for (name, each), (given, *counts) in zip(shapes.items(), counted, strict=True):
         pairs = zip(each, counts, strict=True)
-        likely[name] = tuple(shape for shape, count in pairs if 2 * count >= given)
-    return likely
+        fitting[name] = tuple(shape for shape, count in pairs if 2 * count >= given)
+    return fitting
 
 
 def answers(
@@ -184,8 +196,8 @@ def _measures(name: str, type_: str, shapes: Sequence[str], broken: str) -> str:
 
 def _fits(words: str, shape: str) -> str:
     """Return the condition that a text has a shape; a day must be one of the calendar."""
-    if shape == NAMED_DAY:
-        return f"({named_day(words)} IS NOT NULL)"
+    if shape in FORMATS:
+        return f"({moment_in(words, shape)} IS NOT NULL)"
     matches = f"regexp_full_match({words}, {text(SHAPES[shape])})"
     if shape in _WITH_DAY:
         day = f"left({words}, 10)"
@@ -193,10 +205,14 @@ def _fits(words: str, shape: str) -> str:
     return f"coalesce({matches}, false)"
 
 
-def named_day(words: str) -> str:
-    """Return the day that a text like 02JAN2007 names, in SQL; null for any other text."""
-    fits = f"regexp_full_match({words}, {text(SHAPES[NAMED_DAY])}) AND right({words}, 4) > '0000'"
-    return f"CASE WHEN {fits} THEN CAST(try_strptime({words}, '%d%b%Y') AS DATE) END"
+def moment_in(words: str, pattern: str) -> str:
+    """Return the day, or the local time, that a text in one of FORMATS is, in SQL; else null."""
+    written = FORMATS[pattern]
+    moment = f"try_strptime({words}, {text(written.directives)})"
+    fits = f"regexp_full_match({words}, {text(written.regex)}) AND {moment} >= '0001-01-01'"
+    return (
+        f"CASE WHEN {fits} THEN CAST({moment} AS {'TIMESTAMP' if written.has_time else 'DATE'}) END"
+    )
 
 
 def _profile(
@@ -217,7 +233,10 @@ def _shape(shapes: Sequence[str], fits: Sequence[int], given: int) -> tuple[str,
         return "", 0
     pairs = list(zip(shapes, fits, strict=False))
     most = max((count for _, count in pairs), default=0)
-    shape = next((shape for shape, count in pairs if count == most), "")
+    fitting = [shape for shape, count in pairs if count == most]
+    if len(narrowest([shape for shape in fitting if shape in FORMATS])) > 1:
+        return "", 0  # each of its days may also be its month
+    shape = next(iter(fitting), "")
     sure = given if shape in _NARROW else _SURE * given
     return (shape, given - most) if most and most >= sure else ("", 0)
 
@@ -236,12 +255,12 @@ def _with_values(column: ColumnProfile, counts: Mapping[str, int]) -> ColumnProf
     return replace(column, values=tuple(sorted(counts)), rarest=min(counts.values(), default=0))
 
 
-def _with_days(connection: duckdb.DuckDBPyConnection, column: ColumnProfile) -> ColumnProfile:
-    """Return the column with its first and last day as ISO 8601, if it names months."""
-    if column.shape != NAMED_DAY:
+def _with_moments(connection: duckdb.DuckDBPyConnection, column: ColumnProfile) -> ColumnProfile:
+    """Return the column with its first and last moment as ISO 8601, if it has another format."""
+    if column.shape not in FORMATS:
         return column
-    day = named_day(quoted(column.name))
-    ends = f"CAST(min({day}) AS VARCHAR), CAST(max({day}) AS VARCHAR)"
+    moment = moment_in(quoted(column.name), column.shape)
+    ends = f"CAST(min({moment}) AS VARCHAR), CAST(max({moment}) AS VARCHAR)"
     first, last = connection.sql(f"SELECT {ends} FROM sample").fetchall()[0]
     return replace(column, first=first, last=last)
 

@@ -11,10 +11,11 @@ from decimal import Decimal
 from typing import Any
 
 from access.contract.hints import looks_like_a_key, looks_like_money, looks_personal
-from cli.contract.suggest.columns import NAMED_DAY, NAMED_DAY_FORMAT, ColumnProfile, Outlier
+from cli.contract.suggest.columns import ColumnProfile, Outlier
 from cli.contract.suggest.forms import OFTEN
 from cli.contract.suggest.sample import Sample
 from cli.contract.suggest.yaml import Quoted, comment, dumped, name_of
+from lakegate.contract.written import FORMATS, Format
 from lakegate.errors import LakegateError
 
 _LARGEST = {"int": 2**31 - 1, "": 2**63 - 1}
@@ -49,6 +50,15 @@ class Type:
         return self.logical == "number" or abs(bound) <= _LARGEST[self.physical]
 
 
+def _written(format_: Format) -> Type:
+    options = {"logicalTypeOptions": {"format": Quoted(format_.pattern)}}
+    return (
+        Type("timestamp", "timestamp_ntz", options)
+        if format_.has_time
+        else Type("date", "", options)
+    )
+
+
 _SHAPES = {
     "boolean": Type("boolean"),
     "integer": Type("integer"),
@@ -60,7 +70,7 @@ _SHAPES = {
     "timestamp": Type("timestamp", "timestamp_ntz"),
     "instant": Type("timestamp"),
     "time": Type("time"),
-    NAMED_DAY: Type("date", more={"logicalTypeOptions": {"format": NAMED_DAY_FORMAT}}),
+    **{pattern: _written(each) for pattern, each in FORMATS.items()},
 }
 _TYPES = {
     **dict.fromkeys(("VARCHAR", "JSON", '"NULL"'), Type("string")),

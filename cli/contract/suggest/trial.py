@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 
 from access.tables.check_sql import FILE, POSITION, about_rows, addresses, quoted
-from cli.contract.suggest.columns import NAMED_DAY_FORMAT, ColumnProfile, answers, named_day, text
+from cli.contract.suggest.columns import ColumnProfile, answers, moment_in, text
 from cli.contract.suggest.draft import draft
 from cli.contract.suggest.sample import Sample, sample
 from lakegate.contract.checks import Check
@@ -104,8 +104,8 @@ def cell(value: str, column: Column) -> str:
     """Return the value of a text cell in SQL; null if the job would refuse it."""
     if column.kind in ("string", "time"):
         return value
-    if column.written == NAMED_DAY_FORMAT:
-        return named_day(value)
+    if column.written:
+        return moment_in(value, column.written)
     if column.type.startswith("decimal"):
         scale = column.type.rpartition(",")[2].rstrip(")")
         form = rf"[-+]?[0-9]*([.][0-9]{{0,{scale}}}0*)?"

@@ -30,7 +30,8 @@ SETTINGS = (
     *("landingPrefix", "options", "allowSamples", "writeMode", "latestBy", "deleteWhen", "batches"),
     *("quarantine", "transform", "sortOrder", "tableProperties", "provenance", "droppedColumns"),
 )
-ENCODINGS = ("UTF-8", "ISO-8859-1", "UTF-16", "UTF-16BE", "UTF-16LE")
+DECIMAL_SEPARATOR = "decimalSeparator"
+ENCODINGS = ("UTF-8", "ISO-8859-1", "WINDOWS-1252", "UTF-16", "UTF-16BE", "UTF-16LE")
 _JSON_DEFAULTS = {"maxCompressionRatio": "200"}
 _CSV_DEFAULTS = {
     **_JSON_DEFAULTS,
@@ -149,6 +150,11 @@ def read_options(settings: Field, format_: str) -> dict[str, str]:
     return merged
 
 
+def has_decimal_comma(options: Mapping[str, str]) -> bool:
+    """Return if a text format's numbers are written as 12,5."""
+    return options.get(DECIMAL_SEPARATOR) == ","
+
+
 def _character(options: Field, key: str) -> str:
     text = options.text(key)
     text = "\t" if text == "\\t" else text
@@ -169,6 +175,13 @@ def _encoding(options: Field, key: str) -> str:
     return given
 
 
+def _separator(options: Field, key: str) -> str:
+    given = options.text(key)
+    if given not in (",", "."):
+        options.refuse('must be "," as in 12,5 or "." as in 12.5', key)
+    return given
+
+
 def _ratio(options: Field, key: str) -> str:
     ratio = options.count(key)
     if ratio == 0:
@@ -186,6 +199,7 @@ CSV_OPTIONS: Mapping[str, Callable[[Field, str], str]] = {
     "nullValue": Field.text,
     "emptyValue": Field.text,
     "encoding": _encoding,
+    DECIMAL_SEPARATOR: _separator,
 }
 _READERS = {"csv": CSV_OPTIONS, "tsv": CSV_OPTIONS, "json": JSON_OPTIONS}
 

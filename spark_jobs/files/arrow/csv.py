@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 
 from lakegate.contract.columns import Column
 from lakegate.contract.model import Contract
+from lakegate.contract.reading.settings import has_decimal_comma
 from spark_jobs.files.arrow.parquet import MustRewrite
 from spark_jobs.files.arrow.text import (
     Block,
@@ -196,6 +197,8 @@ def _cells(texts: Any, column: Column, options: Mapping[str, str]) -> Cells:
         texts = _instead(texts, "", options.get("emptyValue"))
     if "nullValue" in options:
         texts = _instead(texts, options["nullValue"], None)
+    if has_decimal_comma(options) and column.is_fractional:
+        texts = pc.replace_substring(pc.replace_substring(texts, ".", "\0"), ",", ".")
     return read_texts(texts, column)
 
 

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from lakegate.contract.columns import Column
 from lakegate.contract.model import Contract
+from lakegate.contract.reading.settings import has_decimal_comma
 from lakegate.errors import Permanent
 from lakegate.limits import Limits
 from spark_jobs.files.limits import check_columns
@@ -258,7 +259,7 @@ def typed_rows(
     fields = [(f"t{n}", at.get(c.name.lower(), "NULL"), c) for n, c in enumerate(columns)]
     texts = [f"{_text(cell, column, options)} AS {text}" for text, cell, column in fields]
     as_text = rows.selectExpr(*texts, _BAD, LINE, *kept)
-    cells = [(c.name, read_cell(text, c), text) for text, _, c in fields]
+    cells = [(c.name, read_cell(_pointed(text, c, options), c), text) for text, _, c in fields]
     row = f"coalesce({_BAD}, {LINE})"
     return typed_by_cells(as_text, cells, row, f"{_BAD} IS NOT NULL", kept)
 
@@ -270,6 +271,13 @@ def _text(cell: str, column: Column, options: Options) -> str:
         empty = "NULL"  # nothing else could be meant
     text = f"CASE WHEN {cell} = '{_QUOTED_EMPTY}' THEN {empty} ELSE CAST({cell} AS STRING) END"
     return f"nullif({text}, {literal(options['nullValue'])})" if "nullValue" in options else text
+
+
+def _pointed(text: str, column: Column, options: Options) -> str:
+    """Return the text of a number with a decimal point; one that has a point is no number then."""
+    if has_decimal_comma(options) and column.is_fractional:
+        return f"translate({text}, ',.', '.,')"
+    return text
 
 
 def _cells(width: int) -> list[str]:

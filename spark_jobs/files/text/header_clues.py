@@ -35,12 +35,18 @@ def _delimiter(
     hits = {each: _hits(_rows(text, each, options["quote"], 1)[0], declared) for each in others}
     best = max(others, key=lambda each: hits[each])
     if hits[best] >= _FEWEST and hits[best] > _hits(names, declared):
-        yield f"the delimiter looks like {_DELIMITERS[best]}, not {_DELIMITERS.get(own, repr(own))}"
+        sign = "\\t" if best == "\t" else best
+        told = (
+            f"the delimiter looks like {_DELIMITERS[best]}, not {_DELIMITERS.get(own, repr(own))}"
+        )
+        yield f'{told} (set options: {{delimiter: "{sign}"}})'
 
 
 def _encoding(names: Sequence[str], contract: Contract) -> Iterator[str]:
     if any("\ufffd" in name for name in names):
-        yield f"the header is not in {contract.options['encoding']}, the contract's encoding"
+        own = contract.options["encoding"]
+        remedy = " (set options: {encoding: Windows-1252}, or its own)" if own == "UTF-8" else ""
+        yield f"the header is not in {own}, the contract's encoding{remedy}"
 
 
 def _other_row(

@@ -148,7 +148,8 @@ _FEATURES = [
 READABLE: list[tuple[str, bytes, str]] = [
     # CSV files, their delimiters, quotes and line ends
     ("plain.csv", b"id,name\n1,a\n2,b\n", "bigint string"),
-    ("semicolon.csv", b"id;price\n1;1,5\n2;2,5\n", "bigint string"),
+    ("semicolon.csv", b"id;price\n1;1,5\n2;2,5\n", "bigint decimal(12,2)"),
+    ("cp1252.csv", "id,price\n1,5 €\n2,6 €\n".encode("cp1252"), "bigint string"),
     ("tabs.tsv", b"id\tname\n1\ta,b\n2\tc,d\n", "bigint string"),
     ("pipes.txt", b"id|name\n1|a\n2|b\n", "bigint string"),
     ("one_column.csv", b"name\nAda\nBob\n", "string"),
@@ -267,7 +268,6 @@ UNREADABLE: list[tuple[str, bytes, str]] = [
         "2,001 columns",
     ),
     ("wide.parquet", parquet({f"c{n}": [1] for n in range(2001)}), "2,001 columns"),
-    ("cp1252.csv", "id,price\n1,5 €\n2,6 €\n".encode("cp1252"), "likely Windows-1252"),
     ("excel_line.csv", b"sep=;\nid;name\n1;a\n2;b\n", "a line for Excel (sep=)"),
     ("empty.csv", b"", "is empty"),
     ("header_only.csv", b"a,b\n", "has no rows"),

@@ -214,8 +214,9 @@ CSV_OPTIONS = [
     ("{quote: ''}", ".quote", "one character"),
     ("{header: 'yes'}", ".header", "true or false"),
     ("{sep: ','}", ".sep", "called delimiter"),
-    ("{encoding: windows-1252}", ".encoding", "use one of UTF-8"),
+    ("{encoding: windows-1250}", ".encoding", "use one of UTF-8"),
     ("{nullValue: NULL}", ".nullValue", "in quotes"),
+    ("{decimalSeparator: ' '}", ".decimalSeparator", "as in 12,5"),
 ]
 
 HEADS = [

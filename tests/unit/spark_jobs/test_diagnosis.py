@@ -79,8 +79,11 @@ def test_padded_names_are_found() -> None:
 @pytest.mark.parametrize(
     ("text", "cause"),
     [
-        ("id;price;day\n1;2;3\n", "the delimiter looks like `;`, not `,`"),
-        ("id\tprice\tday\n", "the delimiter looks like a tab, not `,`"),
+        (
+            "id;price;day\n1;2;3\n",
+            'the delimiter looks like `;`, not `,` (set options: {delimiter: ";"})',
+        ),
+        ("id\tprice\tday\n", "the delimiter looks like a tab, not `,` (set options: {delimiter: "),
         ("report of May\n\nid,price,day\n1,2,3\n", "the header looks to be in row 2: remove"),
         ("17,2.50,2026-05-01\n18,2.50,2026-05-01\n", "the header looks to be missing"),
         ('{"id": 1}\n', "this looks like JSON"),

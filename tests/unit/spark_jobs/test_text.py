@@ -106,6 +106,15 @@ def test_csv_is_decoded_by_its_options(
     assert decoded(tmp_path, body.encode(), contract("csv", "id", "name", **options)) == rows
 
 
+def test_a_decimal_comma_is_decoded(tmp_path: Path) -> None:
+    """Numbers have the contract's decimal separator; a thousands separator makes a bad row."""
+    asked = contract("csv", "id", "name", "amount", "size", delimiter=";", decimalSeparator=",")
+    body = b"id;name;amount;size\n1;a,b;1,50;-0,25\n2;a.b;1.000,5;1\n3;;7;1.5\n"
+    good, bad = both(tmp_path, body, asked)
+    assert good == [(1, "a,b", Decimal("1.50"), -0.25)]
+    assert bad == ["2;a.b;1.000,5;1", "3;;7;1.5"]
+
+
 @pytest.mark.parametrize(
     "body",
     [

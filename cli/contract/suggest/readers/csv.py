@@ -20,6 +20,8 @@ from access.tables.check_sql import POSITION
 from cli.contract.suggest.cells import Cells, refusal, refuse_bad_rows, table_of
 from cli.contract.suggest.columns import CELLS, SHAPES, Outlier
 from lakegate.contract.reading.properties import name_problem
+from lakegate.contract.reading.settings import DECIMAL_SEPARATOR
+from lakegate.contract.written import needs_decimal_comma
 from spark_jobs.files.text.csv_rows import csv_reader, row_pattern
 
 _DELIMITERS = (",", ";", "\t", "|")
@@ -34,6 +36,7 @@ _NULLS = (*_SURE_NULLS, "NA", "N/A", "nan", "NaN")
 _CONTROLS = re.compile("[\x80-\x9f]")
 _SEPARATOR_LINE = re.compile('"?sep=.?"?\r?\n', re.IGNORECASE)
 _YEAR = re.compile("(1[89]|20)[0-9]{2}")
+_WITH_POINT, _WITH_COMMA = re.compile(r"-?[0-9]+\.[0-9]+"), re.compile("-?[0-9]+(,[0-9]+)?")
 _DATA = re.compile("|".join(f"(?:{SHAPES[shape]})" for shape in CELLS if shape != "letters"))
 
 
@@ -53,7 +56,11 @@ class _Rows:
 def read_csv(data: bytes) -> Cells:
     """Return the cells of a file's bytes. Raises LakegateError UNREADABLE, with a remedy."""
     encoding, content = decoded(data)
-    _refuse_what_is_misread(encoding, content)
+    if _SEPARATOR_LINE.match(content):
+        raise refusal(
+            "begins with a line for Excel (sep=), which would be its header",
+            "Write it without that line.",
+        )
     options = _dialect(content[:_HEAD]) | {"encoding": encoding}
     options, rows = _parsed(content, options)
     if _lacks_header(rows):
@@ -73,8 +80,11 @@ def read_csv(data: bytes) -> Cells:
     if re.search(_QUOTED_EMPTY.format(re.escape(options["delimiter"])), content):
         options |= {"nullValue": ""}
     options |= _null_word(table, options)
-    given = {key: value for key, value in options.items() if _DEFAULTS.get(key) != value}
     table = _blank_as_null(table, options.get("nullValue"))
+    if commas := _decimal_commas(table):
+        options[DECIMAL_SEPARATOR] = ","
+        table = _with_points(table, commas)
+    given = {key: value for key, value in options.items() if _DEFAULTS.get(key) != value}
     return Cells("csv", given, table, dict.fromkeys(names, CELLS), left_out, tuple(rows.bad))
 
 
@@ -89,21 +99,12 @@ def decoded(data: bytes) -> tuple[str, str]:
     text = data.decode("utf-8-sig", errors="replace")
     damaged = text.count("\ufffd")
     valid = sum(char > "\x7f" for char in text) - damaged if damaged else 0
-    return ("UTF-8", text) if valid >= damaged else ("ISO-8859-1", data.decode("latin-1"))
-
-
-def _refuse_what_is_misread(encoding: str, content: str) -> None:
-    """Refuse texts that would give wrong characters or columns without any bad row."""
-    if encoding == "ISO-8859-1" and _CONTROLS.search(content):
-        raise refusal(
-            "is neither UTF-8 nor ISO-8859-1: it is likely Windows-1252",
-            "Write it in UTF-8: else characters such as € become control characters.",
-        )
-    if _SEPARATOR_LINE.match(content):
-        raise refusal(
-            "begins with a line for Excel (sep=), which would be its header",
-            "Write it without that line.",
-        )
+    if valid >= damaged:
+        return "UTF-8", text
+    latin = data.decode("latin-1")
+    if _CONTROLS.search(latin):
+        return "WINDOWS-1252", data.decode("cp1252", errors="replace")
+    return "ISO-8859-1", latin
 
 
 def _dialect(head: str) -> dict[str, str]:
@@ -252,6 +253,26 @@ def _explains(word: str, column: pa.ChunkedArray) -> bool:
     cells = pc.unique(column)[:_ENOUGH].to_pylist()
     others = [cell for cell in cells if cell not in ("", word)]
     return word in cells and bool(others) and all(map(_is_data, others))
+
+
+def _decimal_commas(table: pa.Table) -> list[str]:
+    """Return the columns of numbers such as 12,5; none if another has decimal points."""
+    names = [name for name in table.column_names if name != POSITION]
+    cells = {name: pc.unique(table[name]).drop_null()[:_ENOUGH].to_pylist() for name in names}
+    if any(some and all(map(_WITH_POINT.fullmatch, some)) for some in cells.values()):
+        return []
+    return [
+        name
+        for name, some in cells.items()
+        if all(map(_WITH_COMMA.fullmatch, some)) and any(map(needs_decimal_comma, some))
+    ]
+
+
+def _with_points(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    for name in names:
+        pointed = pc.replace_substring_regex(table[name], "^(-?[0-9]+),([0-9]+)$", r"\1.\2")
+        table = table.set_column(table.column_names.index(name), name, pointed)
+    return table
 
 
 def _blank_as_null(table: pa.Table, word: str | None) -> pa.Table:

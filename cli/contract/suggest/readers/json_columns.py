@@ -17,7 +17,13 @@ _ONE_IN = 100  # so many cells, one may be of another kind
 _INT64 = 2**63
 _NUMBER = re.compile(SHAPES["any number"])
 _MOMENTS = {shape: re.compile(SHAPES[shape]) for shape in MOMENTS}
-_PARTS = {"boolean": "BOOLEAN", "text": "VARCHAR", "number": "DOUBLE", "": '"NULL"'}
+_PARTS = {
+    "boolean": "BOOLEAN",
+    "text": "VARCHAR",
+    "number": "DOUBLE",
+    "time": "VARCHAR",
+    "": '"NULL"',
+}
 _PARTS |= {"date": "DATE", "timestamp": "TIMESTAMP", "instant": "TIMESTAMP WITH TIME ZONE"}
 _NESTED = ("object", "list")
 
@@ -190,7 +196,7 @@ class _Form:
         if kind == "number":
             return ColumnProfile(name, self.numbers)
         moment = next((m for m in MOMENTS if m in self.moments), "") if kind == "text" else ""
-        return ColumnProfile(name, _PARTS.get(moment, _PARTS[kind]))
+        return ColumnProfile(name, _PARTS[moment or kind])
 
     def _parts(self, name: str) -> Iterator[ColumnProfile]:
         lowered = {key.lower() for key in self.fields}

@@ -70,6 +70,13 @@ def column_of(drafted: Draft, *cells: str, name: str = "c") -> tuple[str, Contra
         (("02JAN2007", "28Feb2007"), "date"),
         (("02JAN2007", "31FEB2007"), "string"),
         (("02JAN2007", "01JAN0000"), "string"),
+        (("31.01.2026", "01.02.2026"), "date"),
+        (("1/31/2026", "2/1/2026"), "date"),
+        (("01/02/2026", "03/04/2026"), "string"),
+        (("13/02/2026 10:15:00", "01/02/2026 23:59:59"), "timestamp_ntz"),
+        (("2026/01/31", "2026/02/31"), "string"),
+        (('"1,5"', '"-20,25"', "3"), "double"),
+        (('"1,234"', '"2,500"'), "string"),
     ],
 )
 def test_a_columns_type_is_what_all_its_texts_are(
@@ -77,6 +84,15 @@ def test_a_columns_type_is_what_all_its_texts_are(
 ) -> None:
     """A column has a type only if Spark reads every cell as that type; else it is a string."""
     assert column_of(drafted, *cells)[0] == type_
+
+
+def test_decimal_commas_are_the_files(drafted: Draft) -> None:
+    """Numbers with commas have the option, unless another column's have points."""
+    commas = drafted("a;b\n1,5;x\n2,5;y\n")
+    assert (commas.column("a").type, commas.options["decimalSeparator"]) == ("double", ",")
+    mixed = drafted("a;b\n1,5;1.5\n2,5;2.5\n")
+    assert [column.type for column in mixed.columns] == ["string", "double"]
+    assert "decimalSeparator" not in mixed.options
 
 
 def test_names_and_shapes_give_a_narrower_type(drafted: Draft) -> None:
@@ -97,6 +113,8 @@ def test_days_with_names_of_months_have_their_format(drafted: Draft) -> None:
     _, contract = column_of(drafted, "03FEB2009", "02JAN2007", "")
     assert contract.column("c").written == "ddMMMyyyy"
     assert "minimum='2006-01-01'" in repr(contract.checks)
+    _, contract = column_of(drafted, "7/31/2009", "10/2/2007")
+    assert contract.column("c").written == "M/d/yyyy"
 
 
 def test_what_has_no_null_is_required(drafted: Draft) -> None:
@@ -207,10 +225,14 @@ def test_json_is_typed_by_its_values(drafted: Draft) -> None:
 
 def test_what_is_nested_is_drafted_as_such(drafted: Draft, tmp_path: Path) -> None:
     """Objects, lists of objects and maps have parts with types."""
-    line = {"id": 1, "at": {"city": "x", "since": "2013-01-01"}, "lines": [{"sku": "a", "n": 2}]}
+    line = {
+        "id": 1,
+        "at": {"city": "x", "since": "2013-01-01", "own": True},
+        "lines": [{"sku": "a", "n": 2}],
+    }
     contract = drafted(json.dumps(line), "shop.json")
     assert [column.type for column in contract.columns[1:]] == [
-        "struct<`city`:string,`since`:date>",
+        "struct<`city`:string,`since`:date,`own`:boolean>",
         "array<struct<`sku`:string,`n`:bigint>>",
     ]
     map_ = pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int32()))
