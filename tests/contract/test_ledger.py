@@ -12,7 +12,6 @@ from functions.model.contract_terms import ContractTerms
 from functions.model.decisions import Action, Approval, Decisions
 from functions.model.ingestion import Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
-from functions.model.notes.search import Search
 from lakegate.audit.report import Reason
 from lakegate.errors import Transient
 from lakegate.job.batch import BatchFile
@@ -390,7 +389,7 @@ def test_an_ingestion_was_saved_when_the_ledger_wrote_it(
 def test_a_state_lists_its_own(ledger: AnyLedger) -> None:
     """Each state lists its current ingestions, whatever is still due and why it failed."""
     done: dict[str, Any] = {"alerted": True, "announced": True}
-    ledger.save_search(Search.first("2026-03-01"))
+    ledger.begin_search("2026-03-01")
     for number in range(20):
         ledger.begin(ingestion(number, **done if number % 2 else {}))
     for number, state in enumerate([*State, *State]):

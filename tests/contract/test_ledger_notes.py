@@ -62,11 +62,23 @@ def test_a_day_takes_charges_only_below_its_budget(ledger: AnyLedger) -> None:
 def test_the_search_is_kept_beside_the_ingestions(ledger: AnyLedger) -> None:
     """The search is read back as it was saved last, and is no ingestion."""
     assert ledger.search() is None
+    read = ledger.begin_search("2026-03-02")
+    assert ledger.search() == read == Search.first("2026-03-02")
     for position in ("", '["ä+ b", "v1"]'):
         search = Search("2026-03-02", "2026-03-01", "2026-02-28", position, is_complete=False)
-        ledger.save_search(search)
-        assert ledger.search() == search
+        ledger.save_search(replace(search, token=read.token))
+        read = ledger.search() or read
+        assert read == search
     assert ids(ledger.all()) == ids(ledger.unfinished("2027")) == []
+
+
+def test_a_search_that_begins_again_is_not_undone(ledger: AnyLedger) -> None:
+    """A sweep that read an earlier search saves over nothing."""
+    read = ledger.begin_search("2026-03-02")
+    ledger.begin_search("2026-03-03")
+    with pytest.raises(Moved):
+        ledger.save_search(read)
+    assert ledger.search() == Search.first("2026-03-03")
 
 
 def test_the_note_of_upkeep_is_kept_beside_the_ingestions(ledger: AnyLedger) -> None:

@@ -51,6 +51,7 @@ class FakeLedger(FakeCharges):
         self.replaced: set[str] = set()
         self.listed = 0
         self._search: Search | None = None
+        self._searches = 0
         self._freshness = Freshness()
         self._claims: dict[str, tuple[str, str]] = {}
         self._upkeep = UpkeepNote()
@@ -198,7 +199,18 @@ class FakeLedger(FakeCharges):
 
     def save_search(self, search: Search) -> None:
         """See Ledger.save_search."""
-        self._search = search
+        if not self._search or self._search.token != search.token:
+            raise Moved(["search"])
+        self._search = self._named(search)
+
+    def begin_search(self, at: str) -> Search:
+        """See Ledger.begin_search."""
+        self._search = self._named(Search.first(at))
+        return self._search
+
+    def _named(self, search: Search) -> Search:
+        self._searches += 1
+        return replace(search, token=str(self._searches))
 
     def freshness(self) -> Freshness:
         """See Ledger.freshness."""

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import asdict, astuple, fields, replace
 from hashlib import sha256
 from typing import Any
+from uuid import uuid4
 
 from boto3.dynamodb.conditions import Attr
 
@@ -42,13 +43,24 @@ class Notes:
     def search(self) -> Search | None:
         """Return how far the sweep's search has come; None before the first."""
         kept = self._kept(_SEARCH)
-        names = [f.name for f in fields(Search)]
-        return Search(**{name: kept[name] for name in names}) if kept else None
+        return _search(kept) if kept else None
 
     def save_search(self, search: Search) -> None:
-        """Replace it, whatever other sweeps saved meanwhile: each of them is right."""
+        """Save it. Raise Moved if another one was saved, or it was lost, since it was read."""
+        try:
+            with translated(UNAVAILABLE):
+                self._table.put_item(
+                    Item=_searched(search), ConditionExpression=Attr("token").eq(search.token)
+                )
+        except ConditionFailed as refused:
+            raise Moved([_SEARCH]) from refused
+
+    def begin_search(self, at: str) -> Search:
+        """Begin to look up everything, whatever sweeps that are under way save later."""
+        begun = _searched(Search.first(at))
         with translated(UNAVAILABLE):
-            self._table.put_item(Item={"id": _SEARCH, **asdict(search)})
+            self._table.put_item(Item=begun)
+        return _search(begun)
 
     def freshness(self) -> Freshness:
         """Return when tables last got files, as last saved; an empty one before the first save."""
@@ -147,6 +159,14 @@ class Notes:
                 self._table.put_item(Item=item, **as_read(revision))
         except ConditionFailed as refused:
             raise Moved([id_]) from refused
+
+
+def _searched(search: Search) -> dict[str, Any]:
+    return {**asdict(search), "id": _SEARCH, "token": uuid4().hex}
+
+
+def _search(item: Mapping[str, Any]) -> Search:
+    return Search(**{each.name: item[each.name] for each in fields(Search) if each.name in item})
 
 
 def _brought(table: str, source: str) -> str:

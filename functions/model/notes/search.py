@@ -1,6 +1,6 @@
 """How far the sweep's search for landed objects without an ingestion has come."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Self
 
@@ -17,7 +17,8 @@ class Search:
     It began at `began` and has listed all versions up to `position`, "" for none. Of these it looks
     up in the ledger what landed from `since` on: earlier rounds found the others there. `thorough`
     is when the last round began that looked up everything; its `since` is "". `is_complete` says
-    that the ledger has everything that the round found so far.
+    that the ledger has everything that the round found so far. `token` names the save that it
+    follows.
     """
 
     began: str
@@ -25,6 +26,7 @@ class Search:
     since: str = ""
     position: str = ""
     is_complete: bool = True
+    token: str = field(default="", compare=False)
 
     @classmethod
     def first(cls, at: str) -> Self:
@@ -46,5 +48,6 @@ class Search:
         if not is_complete:
             return replace(self, began=at, position="", is_complete=True)
         if times.earlier(at, _THOROUGH) >= self.thorough:
-            return Search.first(at)
-        return Search(began=at, thorough=self.thorough, since=times.earlier(self.began, _OVERLAP))
+            return replace(Search.first(at), token=self.token)
+        since = times.earlier(self.began, _OVERLAP)
+        return replace(self, began=at, since=since, position="", is_complete=True)

@@ -7,9 +7,11 @@ if the ledger is lost or set back, the search is too. docs/adr/0031-search.md ha
 
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 from functions.adapters.all import Adapters
 from functions.adapters.landing import LostPosition
+from functions.adapters.ledger.notes import Moved
 from functions.model.ingestion import Ingestion
 from functions.model.notes.search import Search
 from functions.operations.recovery.rebuild_ledger import restore
@@ -29,17 +31,18 @@ def forgotten(
     stopped; the next call continues there once the ledger has all that was found. `everything`
     begins again, looks up every version, and lists all pages.
     """
-    search = (None if everything else adapters.ledger.search()) or Search.first(before)
+    kept = None if everything else adapters.ledger.search()
+    search = kept or adapters.ledger.begin_search(before)
     pages = sys.maxsize if everything else pages
     gaps, position = _unknown(adapters, search, before, pages)
     lost = counted(restore(adapters, list(gaps.values())))
     yield from (landed for id_, landed in gaps.items() if id_ not in lost)
     is_complete = not gaps or gaps.keys() <= adapters.ledger.known(list(gaps), consistent=True)
     if lost and search.since:  # a ledger that lost one ingestion may have lost more
-        adapters.ledger.save_search(Search.first(before))
-    else:
-        after = search.after(position, before, is_complete=is_complete)
-        adapters.ledger.save_search(after)
+        adapters.ledger.begin_search(before)
+        return
+    with suppress(Moved):  # another sweep's is as good, and one that begins again is better
+        adapters.ledger.save_search(search.after(position, before, is_complete=is_complete))
 
 
 def counted(restored: Iterator[Ingestion]) -> set[str]:

@@ -23,7 +23,6 @@ from functions.adapters.s3 import StoredContract
 from functions.model import merge_commit
 from functions.model.commits import Commit
 from functions.model.ingestion import NOT_STARTED, Ingestion, State
-from functions.model.notes.search import Search
 from functions.operations.compaction.begun import delete_strangers
 from functions.operations.recovery import recovered
 from functions.operations.recovery.recovered import Trace, in_force, traces, with_terms
@@ -70,7 +69,7 @@ def rebuild(adapters: Adapters, *, dry_run: bool = False) -> Iterator[Ingestion]
     search = _Search(begun=[ingestion.id for ingestion in listed])
     yield from _restored(adapters, search, arrivals(adapters), dry_run=dry_run)
     if not dry_run:
-        adapters.ledger.save_search(Search.first(adapters.now()))
+        adapters.ledger.begin_search(adapters.now())
         delete_strangers(adapters)
 
 

@@ -29,7 +29,6 @@ from benchmarks.scale import (
 from functions.adapters.landing import Landing
 from functions.adapters.ledger.items import to_item
 from functions.model.ingestion import State
-from functions.model.notes.search import Search
 from functions.operations.recovery.forgotten import forgotten
 from infra.local.emr import limits
 from lakegate.job.landing import LandedObject
@@ -115,7 +114,7 @@ def test_a_sweeps_requests_are_those_of_the_arithmetic(kept: int) -> None:
     deployment, bucket = Deployment(), Listing(kept)
     adapters = replace(deployment.adapters, landing=cast(Landing, bucket))
     now = deployment.clock.now()
-    search = Search(began=now, thorough=now, since="2020-01-02")
+    search = replace(deployment.ledger.begin_search(now), since="2020-01-02")
     deployment.ledger.save_search(search)
     requests: list[int] = []
     while not requests or search.position:

@@ -150,6 +150,23 @@ def test_a_rebuild_of_the_ledger_begins_the_search_again(deployment: Scenario) -
     assert begun == Search.first(begun.began if begun else "")
 
 
+def test_a_sweep_under_way_does_not_undo_a_search_that_begins_again(deployment: Scenario) -> None:
+    """An old entry that a ledger loses while a sweep searches comes back by the next sweep."""
+    (old,) = settled(deployment, KEY)
+    deployment.clock.pass_(3 * _DAY)
+    deployment.sweep()
+    deployment.sweep()
+
+    def lose() -> None:
+        deployment.ledger.lose(deployment.ingestion(old).id)
+        deployment.ledger.begin_search(deployment.clock.now())
+
+    deployment.journal.strike("landing.page", Fault(lose, when="after"))
+    deployment.sweep()
+    deployment.sweep()
+    assert is_known(deployment, old)
+
+
 def test_an_object_that_could_not_be_taken_in_is_looked_up_again(deployment: Scenario) -> None:
     """A round that left an object out does not make the next one skip it, however late it is."""
     settled(deployment, "elsewhere/a")
