@@ -54,6 +54,14 @@ class _Search:
     def covers(self, id_: str) -> bool:
         return self.wanted is None or id_ in self.wanted
 
+    def may_restore(self, one: Ingestion) -> bool:
+        """Return whether what is begun may be restored.
+
+        A sweep leaves what waits for a shared run, whose report is no trace of an earlier life. The
+        index that listed it may not know yet that it waits.
+        """
+        return one.state in NOT_STARTED and (self.wanted is None or not one.awaits_shared_run)
+
     def reaches(self, commit: Commit) -> bool:
         return not self.since or commit.at >= self.since
 
@@ -110,14 +118,15 @@ class _Begun(NamedTuple):
         return self.tries_from > 0
 
 
-def _begun(adapters: Adapters, ids: Sequence[str]) -> dict[str, _Begun]:
+def _begun(adapters: Adapters, search: _Search) -> dict[str, _Begun]:
     """Return those whose job has not started: the index that listed them lags behind."""
+    ids = search.begun
     some = (ids[at : at + _CHUNK] for at in range(0, len(ids), _CHUNK))
     now = (each for chunk in some for each in adapters.ledger.together(chunk))
     return {
         i.id: _Begun(i.landed, i.attempt, i.base_hash, i.branch, i.revision, i.tries_from)
         for i in now
-        if i.state in NOT_STARTED
+        if search.may_restore(i)
     }
 
 
@@ -130,7 +139,7 @@ def _restored(
     """
     all_found = traces(adapters, landed, search.since, search.wanted)
     traced = {id_: trace for id_, trace in all_found.items() if search.covers(id_)}
-    begun = _begun(adapters, search.begun)  # after the traces: what is under way has moved on
+    begun = _begun(adapters, search)  # after the traces: what is under way has moved on
     known = adapters.ledger.known(list(traced), consistent=True)
     lost = {
         id_: trace

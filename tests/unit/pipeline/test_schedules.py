@@ -12,12 +12,14 @@ from zlib import crc32
 
 import pytest
 
+from tests.fakes.aims import Aim, Step
 from tests.fakes.amounts import SCHEDULES, SEED
-from tests.fakes.disorder import Undo
-from tests.fakes.events import KEYS, Contract, Deliver, Land, LoseEntry, Time
+from tests.fakes.deployment import TABLE
+from tests.fakes.disorder import Lag, Undo
+from tests.fakes.events import KEYS, Change, Contract, Deliver, Land, LoseEntry, Time
 from tests.fakes.openings import A_GROUP_LOSES_A_MEMBER, WAITING_TOGETHER
 from tests.fakes.schedule import Begin, Go, Work
-from tests.fakes.schedules import OPENINGS, explore, explore_restorations, play
+from tests.fakes.schedules import OPENINGS, TWO_SHARED_RUNS, explore, explore_restorations, play
 from tests.fakes.stage import Stage, Story
 
 
@@ -35,6 +37,18 @@ def test_main_set_back_below_a_late_branch_breaks_no_promise() -> None:
     """A process that hung makes its branch late, and empty; then main loses the commit below it."""
     late: Story = (Begin(Work.MESSAGE), Go(0, 4), Time.REST, Go(0, 2), Undo())
     play((Contract("merges rows"), Land(), Time.REST, Land(), Deliver(), Land(KEYS[1]), *late))
+
+
+def test_a_sweep_that_searches_leaves_an_entry_lost_meanwhile_to_the_next_one() -> None:
+    """What a ledger loses a day later, while a sweep is under way, does not wait for a week."""
+    sweep: Story = (Begin(Work.EXPIRE, 0), Begin(Work.SWEEP, 0), *[Go(0, 1)] * 5, LoseEntry(0))
+    play((*WAITING_TOGETHER, *sweep))
+
+
+def test_a_sweep_does_not_start_again_what_a_shared_run_has_by_now() -> None:
+    """An index that lags calls a file startable whose shared run has reported on it."""
+    lagging: Story = (Aim(Step.WRITTEN, Work.JOB, 0, None), Begin(Work.SWEEP, 0), Lag(0, 1))
+    play((*TWO_SHARED_RUNS, Time.COURSE, Change("drop", TABLE), *lagging))
 
 
 @pytest.mark.timeout(3600)  # it takes long to shorten a failing story
