@@ -47,10 +47,7 @@ _COMMANDS = {
     "restore": ("tables.restore", "Give a table the rows of an earlier commit, audited."),
     "replay": ("ingestions.decide", "Run the job of a failed file or change again."),
     "publish": ("ingestions.decide", "Publish a rejected file or change anyway."),
-    "discard": (
-        "ingestions.decide",
-        "Delete branch and data of a failed ingestion; keep its file.",
-    ),
+    "discard": ("ingestions.decide", "Delete the branches of a failed ingestion; keep its file."),
     "accept": ("ingestions.accept", "Use a file as the new drift baseline."),
     "expire": ("ingestions.expire", "Discard failed ingestions older than the policy."),
     "reconcile": ("ledger.reconcile", "Check that no file is lost and no row doubled."),
