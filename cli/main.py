@@ -81,6 +81,7 @@ _ADVICE = {
     " `lakegate doctor`."
 }
 _DISK_FULL = "a disk is full: the output, or a temporary file, is not complete"
+_Misuse: Any = typer.BadParameter.__base__  # of options and arguments that no command has, too
 _WRONG_USAGE = 2
 _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells report it
 
@@ -137,7 +138,7 @@ class Commands(TyperGroup):
         try:
             with _without_logs(verbose=ctx.params["verbose"]):
                 return super().invoke(ctx)
-        except (LakegateError, ModuleNotFoundError, typer.BadParameter, OSError) as error:
+        except (LakegateError, ModuleNotFoundError, _Misuse, OSError) as error:
             raise typer.Exit(_explain(error, as_json=as_json)) from error
         except KeyboardInterrupt as stop:
             SPINNER.stop()
@@ -166,7 +167,7 @@ def _explain(error: Exception, *, as_json: bool) -> int:
             _print_error(_not_installed(library), as_json=as_json)
         case OSError(errno=errno.ENOSPC):
             _print_error(LakegateError("DISK_FULL", _DISK_FULL), as_json=as_json)
-        case typer.BadParameter() if as_json:
+        case _Misuse() if as_json:
             _print_error(LakegateError("WRONG_USAGE", error.format_message()), as_json=True)
             return _WRONG_USAGE
         case _:

@@ -202,9 +202,10 @@ def test_an_error_is_json_for_programs() -> None:
     assert (said.exit_code, said.stdout) == (1, "")
     assert json.loads(said.stderr)["error"]["code"] == "NO_STACK"
     assert "lakegate up" in json.loads(said.stderr)["error"]["message"]
-    wrong = CliRunner().invoke(app, ["runs", "--json", "--state", "nowhere"])
-    assert (wrong.exit_code, wrong.stdout) == (2, "")
-    assert json.loads(wrong.stderr)["error"]["code"] == "WRONG_USAGE"
+    for given in (["--state", "nowhere"], ["--nowhere"], ["nowhere"]):
+        wrong = CliRunner().invoke(app, ["runs", "--json", *given])
+        assert (wrong.exit_code, wrong.stdout) == (2, "")
+        assert json.loads(wrong.stderr)["error"]["code"] == "WRONG_USAGE"
 
 
 def test_a_nessie_that_is_down_is_told_with_what_to_do() -> None:
