@@ -146,6 +146,7 @@ def start(adapters: Adapters, need: Need) -> Progress:
         _drop(adapters, begun)
         raise
     logger.info("compaction started", extra={"branch": begun.branch, "run": run})
+    metrics.add_metric("CompactionsStarted", "Count", 1)
     return Progress(need.table, begun.branch, Step.STARTED)
 
 
