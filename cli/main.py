@@ -62,6 +62,7 @@ _COMMANDS = {
     "snowflake": ("tables.snowflake", "Set up Snowflake to read main."),
     "slack": ("local.slack", "Show the local Slack's messages, and press buttons."),
 }
+_LOCAL = ("up", "down", "demo")
 _STOPPED = {
     "drop": "What is listed above is uploaded and is ingested: drop only the other files again.",
     "backfill": "What was copied is ingested: repeat the command to copy the rest.",
@@ -252,4 +253,8 @@ def begin(
     ] = False,
 ) -> None:
     """Work on the local stack, on the deployment that LAKEGATE_… variables name, or on a stage."""
+    command = str(context.invoked_subcommand)
+    if stage and command in _LOCAL:
+        message = f"`lakegate {command}` is for the local stack alone: leave out --stage"
+        raise typer.BadParameter(message)
     context.obj = stage

@@ -294,3 +294,11 @@ def test_logs_are_printed_on_request_only(arguments: list[str]) -> None:
     assert "for people" in said.stdout
     for line in ("for developers", "of a library", "old"):
         assert (line in everything) is bool(arguments)
+
+
+@pytest.mark.parametrize("command", ["up", "down", "demo"])
+def test_no_stage_is_taken_for_the_local_stack(command: str) -> None:
+    """What starts or stops the local stack refuses a stage, instead of doing that beside it."""
+    said = CliRunner().invoke(app, ["--stage", "dev", command])
+    assert said.exit_code == 2
+    assert "leave out --stage" in said.stderr
