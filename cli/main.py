@@ -47,10 +47,7 @@ _COMMANDS = {
     "restore": ("tables.restore", "Give a table the rows of an earlier commit, audited."),
     "replay": ("ingestions.decide", "Run the job of a failed file or change again."),
     "publish": ("ingestions.decide", "Publish a rejected file or change anyway."),
-    "discard": (
-        "ingestions.decide",
-        "Delete branch and data of a failed ingestion; keep its file.",
-    ),
+    "discard": ("ingestions.decide", "Delete the branches of a failed ingestion; keep its file."),
     "accept": ("ingestions.accept", "Use a file as the new drift baseline."),
     "expire": ("ingestions.expire", "Discard failed ingestions older than the policy."),
     "reconcile": ("ledger.reconcile", "Check that no file is lost and no row doubled."),
@@ -65,6 +62,7 @@ _COMMANDS = {
     "snowflake": ("tables.snowflake", "Set up Snowflake to read main."),
     "slack": ("local.slack", "Show the local Slack's messages, and press buttons."),
 }
+_LOCAL = ("up", "down", "demo")
 _STOPPED = {
     "drop": "What is listed above is uploaded and is ingested: drop only the other files again.",
     "backfill": "What was copied is ingested: repeat the command to copy the rest.",
@@ -84,6 +82,7 @@ _ADVICE = {
     " `lakegate doctor`."
 }
 _DISK_FULL = "a disk is full: the output, or a temporary file, is not complete"
+_Misuse: Any = typer.BadParameter.__base__  # of options and arguments that no command has, too
 _WRONG_USAGE = 2
 _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells report it
 
@@ -140,7 +139,7 @@ class Commands(TyperGroup):
         try:
             with _without_logs(verbose=ctx.params["verbose"]):
                 return super().invoke(ctx)
-        except (LakegateError, ModuleNotFoundError, typer.BadParameter, OSError) as error:
+        except (LakegateError, ModuleNotFoundError, _Misuse, OSError) as error:
             raise typer.Exit(_explain(error, as_json=as_json)) from error
         except KeyboardInterrupt as stop:
             SPINNER.stop()
@@ -169,7 +168,7 @@ def _explain(error: Exception, *, as_json: bool) -> int:
             _print_error(_not_installed(library), as_json=as_json)
         case OSError(errno=errno.ENOSPC):
             _print_error(LakegateError("DISK_FULL", _DISK_FULL), as_json=as_json)
-        case typer.BadParameter() if as_json:
+        case _Misuse() if as_json:
             _print_error(LakegateError("WRONG_USAGE", error.format_message()), as_json=True)
             return _WRONG_USAGE
         case _:
@@ -254,4 +253,8 @@ def begin(
     ] = False,
 ) -> None:
     """Work on the local stack, on the deployment that LAKEGATE_… variables name, or on a stage."""
+    command = str(context.invoked_subcommand)
+    if stage and command in _LOCAL:
+        message = f"`lakegate {command}` is for the local stack alone: leave out --stage"
+        raise typer.BadParameter(message)
     context.obj = stage

@@ -34,7 +34,7 @@ _DESTROYS = (Verb.DISCARD,)
 _WHY_NOT = "Nothing of it can be published: it was discarded, or no row was written and judged."
 _NOT_NEWEST = (
     "A newer version of it is published: with both on main, rows may be there twice. "
-    "To have both, give `lakegate {} {} --despite {}`."
+    "To have both, give `lakegate {} --despite {}`."
 )
 _DONE = ":material/check_circle: **Done**"
 _AGAIN = "Press again in a moment: `lakegate doctor` tells what is wrong if it lasts."
@@ -84,8 +84,9 @@ def label(verb: Verb, words: str) -> str:
 def _why_not(verb: Verb, ingestion: Ingestion) -> str | None:
     """Return why a verb is not offered, None if that needs no words."""
     if verb is not Verb.DISCARD and ingestion.superseded_by:
-        command = "replay" if verb is Verb.REPLAY else "publish"
-        return _NOT_NEWEST.format(command, ingestion.id, ingestion.superseded_by)
+        said = " --by NAME --reason TEXT" if verb is Verb.PUBLISH else ""
+        command = f"{verb.name.lower()} {ingestion.id}{said}"
+        return _NOT_NEWEST.format(command, ingestion.superseded_by)
     return _WHY_NOT if verb is Verb.PUBLISH else None
 
 

@@ -18,7 +18,7 @@ from lakegate import times
 def review(adapters: Adapters, channel: str) -> int:
     """Queue the digest for a channel ("" for the default one); return how many files landed.
 
-    A repeated digest of the same week is posted once.
+    A repeated digest of the same day is posted once.
     """
     week = Week(datetime.fromisoformat(adapters.now()))
     for brief in adapters.ledger.landed(week.begins, times.text(week.until)):

@@ -20,9 +20,9 @@ from lakegate.errors import LakegateError, Permanent
 def answer(adapters: Adapters, event: dict[str, Any]) -> dict[str, Any]:
     """Do what the event asks for, and return the answer.
 
-    `{"do": "discard", "ingestion": ID, "by": NAME}` discards an ingestion: the answer has `files`,
-    `kept` and `left` of the Outcome, or `code` and `message` of the refusal. An event without `do`
-    is the schedule's. Raises Permanent UNKNOWN_REQUEST.
+    `{"do": "discard", "ingestion": ID, "by": NAME}` discards an ingestion: the answer has `left` of
+    the Outcome, or `code` and `message` of the refusal. An event without `do` is the schedule's.
+    Raises Permanent UNKNOWN_REQUEST.
     """
     match event:
         case {"do": "discard", "ingestion": str(ingestion), "by": str(by)}:

@@ -68,7 +68,7 @@ def _is_done(now: Ingestion, request: ActionRequest) -> bool:
 
 def _carried_out(adapters: Adapters, now: Ingestion, request: ActionRequest) -> Outcome:
     if now.superseded_by and request.what is not Verb.DISCARD:
-        require_newest(adapters, now, "", f"{request.what} {now.id}")
+        require_newest(adapters, now, "", request.what)
     if request.seen != Seen(now.id, state_token(now)):
         replay_it = (
             f"; `lakegate replay {now.id}` reads the file again" if now.decisions.discarded else ""
@@ -99,9 +99,9 @@ def _words(outcome: Outcome, request: ActionRequest) -> str:
         return ""
     if request.what is Verb.DISCARD and now.decisions.discarded:
         rest = (
-            "the next daily clean-up deletes its branch and files"
+            "the next daily clean-up deletes its branch"
             if now.decisions.branches_to_delete
-            else "its branch and files are deleted"
+            else "its branch is deleted"
         )
         return f"{request.by} discarded {now.name}: {rest}"
     if request.what is Verb.PUBLISH and now.state in ALERTED:

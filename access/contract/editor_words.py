@@ -7,8 +7,8 @@ WORDS: Mapping[str, str] = {
     "physicalName": "<namespace>.<table> for a table; the name in the file for a column.",
     "unique": "No value may come twice in a file.",
     "primaryKey": "Part of the key: never null, and no key twice in a file.",
-    "classification": "Values are shown nowhere unless this is missing, public or internal.",
-    "severity": "error rejects the file; warning and info only report.",
+    "classification": "Reports and alerts hide values unless this is missing, public or internal.",
+    "severity": "error rejects the file, warning sends a notice, info only reports.",
     "unit": "Of the thresholds: rows, or percent of the rows.",
     # settings
     "landingPrefix": "Beginning of the keys whose files belong to the table.",

@@ -85,9 +85,16 @@ def _curly_quotes(node: Node, path: str) -> Iterator[Problem]:
 
 def _columns(properties: Field) -> Iterator[Field]:
     for column in properties.items():
-        yield column
-        yield from _columns(column.at("properties"))
-        yield from _columns(column.at("items").at("properties"))
+        yield from _within(column)
+
+
+def _within(column: Field) -> Iterator[Field]:
+    """Yield a column, and all that lie within it."""
+    yield column
+    yield from _columns(column.at("properties"))
+    parts = (column.at("items"), column.at("map").at("key"), column.at("map").at("value"))
+    for part in (each for each in parts if each.given):
+        yield from _within(part)
 
 
 def _on_column(column: Field) -> Iterator[Problem]:

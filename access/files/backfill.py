@@ -50,6 +50,7 @@ class Step(StrEnum):
     PUBLISHED = "published before"
     IGNORED = "ignored by name"
     TAKEN = "key taken by another file"
+    FOREIGN = "key of another table"
     CHANGED = "changed or deleted meanwhile"
 
 
@@ -59,7 +60,7 @@ class Backfill:
 
     A file's key below the last slash of `prefix` is its key below `target`, a folder for files of
     `table`. At most `at_once` files of the request are in flight at a time. They land `in_order` of
-    their keys if that matters.
+    their keys if that matters. `others` are landing prefixes of other tables within the table's.
     """
 
     table: str
@@ -68,6 +69,7 @@ class Backfill:
     target: str
     at_once: int = 200
     in_order: bool = False
+    others: tuple[str, ...] = ()
 
     def key(self, source: Source) -> str:
         """Return the key under which a file lands."""
@@ -77,6 +79,12 @@ class Backfill:
         """Return whether a file would be ignored by its name, so that it need not land."""
         key = self.key(source)
         return bool(ignore_rule(key) or hidden_rule(key, self.target))
+
+    def unfit(self, source: Source) -> Step | None:
+        """Return why a file is not to land: by its name, or as another table's; None if it is."""
+        if self.ignores(source):
+            return Step.IGNORED
+        return Step.FOREIGN if self.key(source).startswith(self.others) else None
 
 
 @dataclass(frozen=True)
@@ -91,7 +99,7 @@ class Handled:
     @property
     def is_left(self) -> bool:
         """Return whether it did not land though it should."""
-        return self.step in (Step.TAKEN, Step.CHANGED)
+        return self.step in (Step.TAKEN, Step.FOREIGN, Step.CHANGED)
 
 
 @dataclass(frozen=True)
@@ -215,8 +223,8 @@ def _brought(
 
 def _handle(adapters: Adapters, request: Backfill, source: Source) -> Handled:
     """Copy a file unless its key needs none; a file that comes twice is copied once."""
-    if request.ignores(source):
-        return Handled(source, request.key(source), Step.IGNORED)
+    if unfit := request.unfit(source):
+        return Handled(source, request.key(source), unfit)
     known = adapters.ledger.brought(request.table, source.uri)
     key = known.key if known else request.key(source)
     if known and known.mark == source.mark and (ingestion := _ingested(adapters, known)):

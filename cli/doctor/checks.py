@@ -32,7 +32,8 @@ class DoctorInputs:
 
     `facts` reads the platform's SSM parameters, `parameters` are those that this checkout would
     give the stack. `contracts` maps the tables of this checkout's contracts to hashes, `in_force`
-    those of the lake. `shared_runs` reads the ledger, EMR and the work queue.
+    those of the lake. `shared_runs` reads the ledger, EMR and the work queue. An installed package
+    `has_checkout` not: nothing is compared with it then.
     """
 
     stage: Stage
@@ -45,6 +46,7 @@ class DoctorInputs:
     in_force: Callable[[], Mapping[str, str]]
     shared_runs: Callable[[], SharedRuns]
     spending: Callable[[], Spending]
+    has_checkout: bool = True
 
     @cached_property
     def stack(self) -> StackView:
@@ -65,6 +67,10 @@ class DoctorInputs:
     def functions(self) -> list[FunctionView]:
         """Return all functions of the stack."""
         return [self.aws.function(name) for name in self.stack.ids_of_type(FUNCTION).values()]
+
+    def code(self) -> bytes | None:
+        """Return the code that this checkout would deploy, None without one."""
+        return self.package().lambda_zip.read_bytes() if self.has_checkout else None
 
     def states(self, type_: str, look: Callable[[str], str]) -> dict[str, tuple[str, str]]:
         """Return the physical id and the state of each resource of a type, by logical id."""
@@ -123,9 +129,7 @@ _CHECKS: Mapping[str, Callable[[DoctorInputs], Iterable[Finding]]] = {
     "platform": lambda i: [rules.check_platform(i.aws.stack(i.stage.platform_stack))],
     "platform's facts": lambda i: rules.check_facts(i.facts(), i.in_use),
     "parameters": lambda i: rules.check_parameters(i.stack.parameters, i.parameters()),
-    "functions": lambda i: rules.check_functions(
-        i.functions(), i.package().lambda_zip.read_bytes()
-    ),
+    "functions": lambda i: rules.check_functions(i.functions(), i.code()),
     "queues' functions": lambda i: rules.check_enabled(
         i.states(MAPPING, i.aws.mapping),
         "`aws lambda update-event-source-mapping --enabled --uuid {}`",
@@ -150,11 +154,13 @@ _OPTIONAL: Mapping[str, Callable[[DoctorInputs], Iterable[Finding]]] = {
     "permissions": lambda i: check_rights(rights(i.settings, i.stage), i.stack, i.aws),
 }
 _FIXES = {"job's release": "build with `make package`"}
+_OF_CHECKOUT = ("parameters", "job's release", "contracts")
 
 
 def checks(inputs: DoctorInputs) -> list[Check]:
-    """Return all checks that can be made from outside."""
+    """Return all checks that can be made from outside, and from here."""
     return [
         Check(name, partial(run, inputs), _FIXES.get(name, ALLOW), name in _OPTIONAL)
         for name, run in {**_CHECKS, **_OPTIONAL}.items()
+        if inputs.has_checkout or name not in _OF_CHECKOUT
     ]

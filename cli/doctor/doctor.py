@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from access.deployment.checkout import checkout
+from access.deployment.checkout import checkout, is_checkout
 from access.deployment.choice import find
 from access.deployment.deployment import Deployment
 from access.ingestions.shared_runs import shared_runs
@@ -94,6 +94,7 @@ def _inputs(deployment: Deployment, stage: Stage) -> DoctorInputs:
         in_force=lambda: {s.contract.table: s.contract.sha256 for s in lake.contracts()},
         shared_runs=lambda: shared_runs(adapters),
         spending=lambda: spending(adapters),
+        has_checkout=is_checkout(),
     )
 
 

@@ -99,15 +99,17 @@ def check_parameters(deployed: Mapping[str, str], expected: Mapping[str, str]) -
     ] or [ok(f"all {len(deployed)} as in this checkout")]
 
 
-def check_functions(functions: Sequence[FunctionView], built: bytes) -> list[Finding]:
-    """Check that each function can run, with this checkout's code."""
-    digest = base64.b64encode(hashlib.sha256(built).digest()).decode()
+def check_functions(functions: Sequence[FunctionView], built: bytes | None) -> list[Finding]:
+    """Check that each function can run, with this checkout's code if there is a checkout."""
     fix = "deploy again; the function's configuration shows why it cannot run"
     wrong = [
         fail(f"{each.name} is {each.state}, last update {each.update}", fix)
         for each in functions
         if "Failed" in (each.state, each.update)
     ]
+    if built is None:
+        return wrong or [ok(f"{len(functions)} can run")]
+    digest = base64.b64encode(hashlib.sha256(built).digest()).decode()
     if others := [each.name for each in functions if each.sha256 != digest]:
         message = f"code other than this checkout's runs in {', '.join(others)}"
         wrong.append(warn(message, _DEPLOY, "functions' code"))

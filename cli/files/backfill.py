@@ -92,7 +92,10 @@ def requested(adapters: Adapters, source: str, table: str, to: str, at_once: int
     if rule := hidden_rule(target, contract.landing_prefix):
         raise BadTarget(f"files below {target} are ignored: {rule.sentence}\nGive another --to")
     in_order = contract.write_mode.follows_landing
-    return Backfill(contract.table, bucket, prefix, target, at_once, in_order)
+    every = {each.contract.landing_prefix for each in in_force.values()}
+    own = contract.landing_prefix
+    others = tuple(each for each in every - {own} if each.startswith(own))
+    return Backfill(contract.table, bucket, prefix, target, at_once, in_order, others)
 
 
 def _followed(adapters: Adapters, request: Backfill) -> Progress:
@@ -131,8 +134,8 @@ def _summary(progress: Progress) -> Iterator[str]:
     yield _words(progress)
     for file in islice(progress.left, _MOST_NAMED):
         yield f"did not land, {file.step}: {file.source.uri} → {file.key}"
-    if any(file.step is Step.TAKEN for file in progress.left):
-        yield "Where another file has the key, bring the files into another folder: --to"
+    if any(file.step in (Step.TAKEN, Step.FOREIGN) for file in progress.left):
+        yield "Where another file or table has the key, bring the files into another folder: --to"
     for each in islice(progress.failed, _MOST_NAMED):
         reason = f", {each.reason.message}" if each.reason else ""
         yield f"{each.landed.key}: {each.state}{reason} (`lakegate show {each.id[:ID_PART]}`)"

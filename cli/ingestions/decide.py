@@ -116,14 +116,14 @@ def discard(
     by: By = "",
     yes: Yes = False,
 ) -> None:
-    """Delete the branches of failed ingestions, and the data files that only they reach.
+    """Delete the branches of failed ingestions; upkeep deletes the data files that only they reach.
 
     Keeps the original files: `lakegate replay` can read them again. Each is decided alone: exits 1
     if one could not be, or if something could not be deleted.
     """
     deployment = find(context.obj)
     subjects = _subjects(deployment.adapters(), identities, cause)
-    agree("Delete branch and data files of", subjects, yes=yes)
+    agree("Delete the branches of", subjects, yes=yes)
     code, _ = report_each(
         subjects, lambda each: deployment.discard(each.ingestion, by), report_discard
     )

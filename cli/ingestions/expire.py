@@ -1,5 +1,6 @@
 """`lakegate expire`: delete failed branches older than the policy."""
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,14 +34,12 @@ def expire(
     Asks before it deletes younger ones. Upkeep deletes the files that only they reach. Exits 1 if
     something could not be deleted; the next run tries again.
     """
-    from functions.operations.upkeep.expire import expire as expired_of
-
     adapters = find(context.obj).adapters()
     policy = adapters.settings.keep_days if days is None else days
     if not (dry_run or yes):
         agree(adapters, policy)
     done = []
-    for each in expired_of(adapters, policy, dry_run=dry_run):
+    for each in expired(adapters, policy, dry_run=dry_run):
         done.append(each)
         if not as_json:
             terminal.out().print(line(each, dry_run=dry_run), soft_wrap=True)
@@ -52,12 +51,23 @@ def expire(
         raise typer.Exit(1)
 
 
+def expired(adapters: "Adapters", days: int, *, dry_run: bool) -> "Iterator[Expired]":
+    """Yield what expires, as the daily function has it expire: from a recognised catalog alone.
+
+    Raises InDoubt for another one: main may be set forward to a branch that would be gone.
+    """
+    from functions.operations.upkeep.dead_files import require_recognised
+    from functions.operations.upkeep.expire import expire
+
+    if not dry_run:
+        require_recognised(adapters)
+    yield from expire(adapters, days, dry_run=dry_run)
+
+
 def agree(adapters: "Adapters", days: int) -> None:
     """Ask before anything younger than the policy says is deleted. Raises as `confirm`."""
-    from functions.operations.upkeep.expire import expire as expired_of
-
     policy = adapters.settings.keep_days
-    due = list(expired_of(adapters, days, dry_run=True)) if days < policy else []
+    due = list(expired(adapters, days, dry_run=True)) if days < policy else []
     for each in due:
         terminal.err().print(line(each, dry_run=True), soft_wrap=True)
     if due:

@@ -35,7 +35,8 @@ def realign_ledger(
 ) -> None:
     """Publish again what main lost when Nessie was restored to a backup; name what cannot be.
 
-    Run it again after a failure, and until it finds no difference. Exits 1 if rows are lost.
+    Run it again after a failure, and until it finds no difference. Exits 1 if rows are lost or
+    unclear.
     """
     if not (dry_run or yes):
         message = "Nothing was done: look with --dry-run at what it would do; then add `--yes`."

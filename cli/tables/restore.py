@@ -39,7 +39,9 @@ def restore(
             help="A commit of `lakegate log`, or a time: 2026-11-02T10:00, or 2h: two hours ago.",
         ),
     ],
-    reason: Annotated[str, typer.Option(help="Reason, recorded in main's log.")] = "",
+    reason: Annotated[
+        str, typer.Option(help="Reason, recorded in main's log. Only --dry-run needs none.")
+    ] = "",
     by: Annotated[str, typer.Option(help="Your name, recorded. Default: your user name.")] = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show the rows that come and go.")

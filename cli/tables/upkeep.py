@@ -59,7 +59,7 @@ def upkeep(
     if table and not needs:
         message = f"main has no table {table} with a contract"
         raise LakegateError("UNKNOWN_TABLE", message)
-    done = [] if dry_run else _compacted(adapters, needs)
+    done = [] if dry_run else compacted(adapters, needs)
     dead = None if table else _dead(adapters, accepted, dry_run=dry_run)
     report(needs, done, dead, dry_run=dry_run, as_json=as_json)
 
@@ -99,12 +99,12 @@ def report(
         terminal.out().print(line, soft_wrap=True)
 
 
-def _compacted(adapters: Adapters, needs: Sequence[Need]) -> list[Progress]:
-    """Settle what is under way, then start what is due."""
+def compacted(adapters: Adapters, needs: Sequence[Need]) -> list[Progress]:
+    """Settle what is under way, then start what is due. Raises as `start_due`, at the end."""
     tables = {need.table for need in needs}
     mine = [each for each in compaction.under_way(adapters) if each.table in tables]
     settled = [compaction.settle(adapters, each) for each in mine]
-    return settled + [compaction.start(adapters, need) for need in needs if not need.why_not]
+    return [*settled, *compaction.start_due(adapters, needs)]
 
 
 def _sizes(needs: Iterable[Need]) -> Table:

@@ -111,7 +111,7 @@ def modal(seen: Seen, title: str, unreadable: str = "") -> Block:
     """
     words = title if seen.is_group else f"{title}\nIngestion {seen.ingestion}"
     if unreadable:
-        command = f"lakegate publish {seen.ingestion} --null-unreadable"
+        command = f"lakegate publish {seen.ingestion} --by NAME --reason TEXT --null-unreadable"
         words += f"\n\n{unreadable} `{command}` publishes them, too, with null in such cells."
     return {
         "type": "modal",
@@ -165,7 +165,7 @@ def _plain_button(verb: Verb, label: str, value: Mapping[str, Any]) -> dict[str,
 def _question(title: str) -> Block:
     return {
         "title": _plain("Discard it?"),
-        "text": _plain(f"{title}\nDeletes branch and data; keeps the original."),
+        "text": _plain(f"{title}\nDeletes its branch with its rows; keeps the original."),
         "confirm": _plain("Discard"),
         "deny": _plain("Keep it"),
         "style": "danger",

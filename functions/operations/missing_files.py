@@ -25,10 +25,9 @@ def missing_files(adapters: Adapters) -> Iterator[str]:
 
     What was told is saved at the end, so after a crash it may be told twice.
     """
-    waiting = _expecting(adapters)
-    if not waiting:
+    waiting, before = _expecting(adapters), adapters.ledger.freshness()
+    if not (waiting or before.arrived):
         return
-    before = adapters.ledger.freshness()
     longest = {name: c.expected.longest for name, c in waiting.items() if c.expected}
     after = before.after(_published(adapters, before), longest, adapters.now())
     count_files("Late", [(table,) for table in after.overdue])

@@ -12,7 +12,7 @@ commits and a report are never a reason, because job runs can make them. Every s
 by two processes at once too. docs/adr/0052-begun-compactions.md has the whole argument.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -102,12 +102,13 @@ def _why_not(contract: Contract | None, size: "TableSize") -> str:
     return ""
 
 
-def start_due(adapters: Adapters) -> Iterator[Progress]:
-    """Start the compaction of every table that needs it, most small files first.
+def start_due(adapters: Adapters, measured: Iterable[Need] | None = None) -> Iterator[Progress]:
+    """Start the compaction of every table, or of these, that needs it, most small files first.
 
     One that cannot be started does not stop the others; then raises its LakegateError at the end.
     """
-    due = [need for need in needs(adapters) if not need.why_not]
+    found = needs(adapters) if measured is None else measured
+    due = [need for need in found if not need.why_not]
     failed: LakegateError | None = None
     for need in sorted(due, key=lambda each: -each.size.scattered):
         try:
@@ -145,6 +146,7 @@ def start(adapters: Adapters, need: Need) -> Progress:
         _drop(adapters, begun)
         raise
     logger.info("compaction started", extra={"branch": begun.branch, "run": run})
+    metrics.add_metric("CompactionsStarted", "Count", 1)
     return Progress(need.table, begun.branch, Step.STARTED)
 
 

@@ -107,7 +107,7 @@ def _question(first: Ingestion, group: list[Ingestion], request: ActionRequest) 
     loss = {
         Verb.REPLAY: "Each runs again on a new branch.",
         Verb.PUBLISH: "Rows that could not be read are left out.",
-        Verb.DISCARD: "Deletes branches and data; keeps the originals.",
+        Verb.DISCARD: "Deletes branches with their rows; keeps the originals.",
     }[request.what]
     words = f"{changed}{request.what.capitalize()} {named(group)}? {loss}"
     question = _answer(first, request, words, f"asks {failures(group)}")

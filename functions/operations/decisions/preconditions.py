@@ -27,8 +27,7 @@ def require_publishable(adapters: Adapters, ingestion: Ingestion, despite: str =
     require_rows(ingestion)
     require_branch(adapters, ingestion)
     require_new(adapters, ingestion)
-    command = f"publish {ingestion.id} --by NAME --reason TEXT"
-    require_newest(adapters, ingestion, despite, command)
+    require_newest(adapters, ingestion, despite, "publish")
 
 
 def require_rows(now: Ingestion) -> None:
@@ -94,10 +93,11 @@ def require_branch(adapters: Adapters, ingestion: Ingestion) -> None:
         raise LakegateError("BRANCH_GONE", message) from error
 
 
-def require_newest(adapters: Adapters, ingestion: Ingestion, despite: str, command: str) -> None:
+def require_newest(adapters: Adapters, ingestion: Ingestion, despite: str, verb: str) -> None:
     """Raise LakegateError SUPERSEDED where a newer version of its key is, or may be, published.
 
-    An owner confirms by naming that version as `despite`; the message shows it with `command`.
+    An owner confirms by naming that version as `despite`; the message has the command, whose name
+    is the `verb`.
     """
     newer = newest_newer(adapters, ingestion)
     if newer is None or (newer.id == despite and not ingestion.terms.replaces):
@@ -114,11 +114,12 @@ def require_newest(adapters: Adapters, ingestion: Ingestion, despite: str, comma
         )
     else:
         risk = "main may get the same rows twice"
+        why = " --by NAME --reason TEXT" if verb == "publish" else ""
         if ingestion.terms.is_ordered:
             risk = "these rows may be older than those that they would replace"
         message = (
             f"a newer version of {name} {state}, as ingestion {newer.id}: {risk}\n"
-            f"{wait}to publish both, `lakegate {command} --despite {newer.id}`"
+            f"{wait}to publish both, `lakegate {verb} {ingestion.id}{why} --despite {newer.id}`"
         )
     raise LakegateError(SUPERSEDED, message)
 

@@ -92,8 +92,6 @@ def _require_kept(adapters: Adapters, table: str, left: str, commit: Commit) -> 
     """Raise LakegateError TOO_OLD if upkeep may have deleted the state that the table `left`."""
     kept_since = adapters.ledger.upkeep().kept_since
     if left < kept_since:
-        message = (
-            f"upkeep has deleted what {table} was at {_place(commit)}\n"
-            f"The oldest state that it keeps: `lakegate restore {table} --to {kept_since}`"
-        )
-        raise LakegateError("TOO_OLD", message)
+        message = f"upkeep has deleted what {table} was at {_place(commit)}"
+        oldest = f"`lakegate restore {table} --to {kept_since} --reason TEXT`"
+        raise LakegateError("TOO_OLD", f"{message}\nThe oldest state that it keeps: {oldest}")

@@ -202,9 +202,10 @@ def test_an_error_is_json_for_programs() -> None:
     assert (said.exit_code, said.stdout) == (1, "")
     assert json.loads(said.stderr)["error"]["code"] == "NO_STACK"
     assert "lakegate up" in json.loads(said.stderr)["error"]["message"]
-    wrong = CliRunner().invoke(app, ["runs", "--json", "--state", "nowhere"])
-    assert (wrong.exit_code, wrong.stdout) == (2, "")
-    assert json.loads(wrong.stderr)["error"]["code"] == "WRONG_USAGE"
+    for given in (["--state", "nowhere"], ["--nowhere"], ["nowhere"]):
+        wrong = CliRunner().invoke(app, ["runs", "--json", *given])
+        assert (wrong.exit_code, wrong.stdout) == (2, "")
+        assert json.loads(wrong.stderr)["error"]["code"] == "WRONG_USAGE"
 
 
 def test_a_nessie_that_is_down_is_told_with_what_to_do() -> None:
@@ -293,3 +294,11 @@ def test_logs_are_printed_on_request_only(arguments: list[str]) -> None:
     assert "for people" in said.stdout
     for line in ("for developers", "of a library", "old"):
         assert (line in everything) is bool(arguments)
+
+
+@pytest.mark.parametrize("command", ["up", "down", "demo"])
+def test_no_stage_is_taken_for_the_local_stack(command: str) -> None:
+    """What starts or stops the local stack refuses a stage, instead of doing that beside it."""
+    said = CliRunner().invoke(app, ["--stage", "dev", command])
+    assert said.exit_code == 2
+    assert "leave out --stage" in said.stderr

@@ -340,3 +340,18 @@ def test_overdue_tables_are_shown(deployment: Deployment) -> None:
     shown = everything(seen(overview_page.show, deployment))
     assert f"**Overdue**: `{TABLE}` got no file since 1 Mar 2026, 00:00:00 UTC, " in shown
     assert f"`{OTHER_TABLE}` got" not in shown
+
+
+def test_what_a_newer_version_excludes_has_its_command() -> None:
+    """Beside a published newer version the commands for both have all that they need."""
+    deployment = Deployment()
+    deployment.land("shop/orders/a.csv", script=rejected)
+    deployment.settle()
+    (old,) = deployment.ledger.all()
+    deployment.land("shop/orders/a.csv", body=b"newer", script=passed)
+    deployment.settle()
+    newer = deployment.ledger.get(old.id).superseded_by
+    app = seen(ingestion_page.show, deployment, id=old.id)
+    told = " ".join(button.help for button in app.button if button.help)
+    assert f"`lakegate replay {old.id} --despite {newer}`" in told
+    assert f"`lakegate publish {old.id} --by NAME --reason TEXT --despite {newer}`" in told

@@ -180,7 +180,7 @@ def test_no_name_breaks_it(name: str, table: str, cause: str) -> None:
 
 
 @pytest.mark.parametrize("channel", ["", "#weekly"])
-def test_a_week_is_reported_once(channel: str) -> None:
+def test_a_day_is_reported_once(channel: str) -> None:
     """The digest is posted once, even if the schedule runs twice."""
     deployment = Scenario()
     deployment.land("shop/orders/a.parquet")
@@ -193,6 +193,15 @@ def test_a_week_is_reported_once(channel: str) -> None:
     assert to == channel
     assert "3 files landed: 1 published, 1 rejected, 1 errored." in alert.text
     assert "Waiting for a decision: 2 files" in str(alert.blocks)
+
+
+def test_it_is_sent_when_somebody_asks_for_it() -> None:
+    """A digest that is asked for on another day is posted besides that of its week's Monday."""
+    deployment = Scenario()
+    for _ in range(3):
+        review(deployment.adapters, "")
+        deployment.clock.pass_(86_400)
+    assert len(deployment.alerts.posted) == 3
 
 
 def test_files_whose_manifest_was_forgotten_are_reported_though_others_had_one() -> None:

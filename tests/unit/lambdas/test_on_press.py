@@ -105,7 +105,7 @@ def test_a_discard_waits_for_the_clean_up(deployment: Scenario, landed: LandedOb
     assert not deployment.lake.deleted
     (answer,) = answers(deployment)
     assert (answer.text, answer.token) == (
-        f"{ADA} discarded a.parquet: the next daily clean-up deletes its branch and files",
+        f"{ADA} discarded a.parquet: the next daily clean-up deletes its branch",
         "",
     )
     come_to_rest(deployment)

@@ -114,3 +114,14 @@ def test_an_older_commit_moves_no_arrival_back() -> None:
     after = before.after({"a.b": "2026-03-01T11:00:00.000Z"}, {"a.b": timedelta(days=1)}, now)
     assert after.arrived == before.arrived
     assert Freshness.from_json(after.to_json(), 0) == after
+
+
+def test_no_table_stays_overdue_whose_contract_expects_no_file(deployment: Scenario) -> None:
+    """Once the last contract that expected files is out of force, none is late any more."""
+    look(deployment, 0)
+    look(deployment, 27)
+    assert deployment.ledger.freshness().overdue == (TABLE,)
+    for contract in deployment.lake.contracts(None):
+        deployment.lake.delete_objects([contract.key])
+    assert len(look(deployment, 1)) == 1
+    assert deployment.ledger.freshness().overdue == ()

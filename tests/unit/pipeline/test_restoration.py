@@ -117,7 +117,9 @@ def test_a_file_that_comes_meanwhile_is_not_lost(deployment: Scenario) -> None:
     deployment.ended(OTHER)
     wanted = undo(deployment.adapters, TABLE, first.merge_hash)
     late = deployment.ended(LATE)
-    with pytest.raises(LakegateError, match=r"lakegate restore shop\.orders --to") as caught:
+    with pytest.raises(
+        LakegateError, match=r"lakegate restore shop\.orders --to .* --reason TEXT"
+    ) as caught:
         restore(deployment.adapters, wanted, "Ann", "a bad load")
     assert caught.value.code == "TABLE_MOVED"
     ask(deployment.adapters, wanted.change("Ann", "without the check of the command"))

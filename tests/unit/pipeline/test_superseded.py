@@ -164,11 +164,12 @@ def test_a_stale_button_does_nothing_and_says_why(deployment: Scenario, old: Lan
     ]
     new = deployment.ended()
     closed = deployment.ingestion(old)
-    for press in presses:
+    commands = (f"publish {before.id} --by NAME --reason TEXT", f"replay {before.id}")
+    for press, command in zip(presses, commands, strict=True):
         act(deployment.adapters, press)
         _, told = deployment.alerts.posted[-1]
         assert (told.kind, told.token) == (Kind.ANSWER, "")
-        assert f"--despite {deployment.ingestion(new).id}" in told.text
+        assert f"`lakegate {command} --despite {deployment.ingestion(new).id}`" in told.text
     assert deployment.ingestion(old) == closed
     assert deployment.on_main(old) == [False]
 

@@ -18,6 +18,7 @@ from tests.unit.contract.contract_texts import HEAD, contract_text
 
 CHANNEL = HEAD + "support: [{channel: '#shop', tool: slack}]\n"
 PATTERN, NAME = [(10, "pattern")], [(10, "name")]
+ITEM = "{logicalType: string, logicalTypeOptions: {pattern: '[0-9]+'}}"
 # Keys of a column `c`, the refused field, and the reason.
 MISTAKES = [
     (
@@ -188,6 +189,7 @@ def test_a_logical_type_is_demanded_in_our_own_words() -> None:
         ("name: order_id, logicalTypeOptions: {pattern: '^[0-9]+'}, logicalType: string", PATTERN),
         ("name: a, logicalTypeOptions: {pattern: '[0-9]+'}, logicalType: string", PATTERN),
         ("name: a, logicalTypeOptions: {pattern: '^(?!x)'}, logicalType: string", PATTERN),
+        (f"name: a, logicalType: array, items: {ITEM}", PATTERN),
         ("name: customerName, logicalType: string", NAME),
         ("name: unit_price, logicalType: number", NAME),
         ("name: order_id, logicalTypeOptions: {pattern: '^[0-9]+$'}, logicalType: string", []),

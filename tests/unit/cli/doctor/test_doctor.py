@@ -129,6 +129,17 @@ def test_a_deployment_of_this_checkout_is_well(package: Package, platform: str) 
     assert faults(inputs(package, platform=platform)) == []
 
 
+def test_an_installed_package_compares_with_no_checkout(package: Package) -> None:
+    """Where there is no checkout, what needs one is left out, and all else is checked."""
+    none: dict[str, Any] = {"package": refuse, "parameters": refuse, "contracts": refuse}
+    alone = replace(inputs(package), has_checkout=False, **none)
+    well = carry_out(checks(alone))
+    assert [each for each in well if each.status is not Status.OK] == []
+    assert {each.check for each in well} == {*NAMES} - {"parameters", "job's release", "contracts"}
+    failed = replace(alone, aws=inputs(package, states={"on-alert": "Failed"}).aws)
+    assert "on-alert is Failed" in str(carry_out(checks(failed)))
+
+
 @pytest.mark.parametrize(
     ("seen", "check", "status", "message", "fix"),
     [

@@ -108,3 +108,18 @@ def test_an_invalid_contract_of_another_table_stops_no_backfill() -> None:
     deployment = Deployment()
     deployment.lake.put_text("contracts/shop.other.yaml", b"no contract")
     assert requested(deployment.adapters, "s3://old/a/", TABLE, "", 1).target == "shop/orders/"
+
+
+def test_no_file_lands_under_a_prefix_of_another_table() -> None:
+    """A folder whose keys the contract of another table claims is left out, and named."""
+    deployment = Deployment()
+    nested = "customProperties: [{property: landingPrefix, value: shop/orders/returns/}]\n"
+    deployment.lake.put_text(f"contracts/{OTHER_TABLE}.yaml", (nested + RETURNS).encode())
+    for name in ("a.csv", "returns/b.csv"):
+        deployment.landing.put_elsewhere("old", f"orders/{name}", b"id\n1\n")
+    request = requested(deployment.adapters, "s3://old/orders/", TABLE, "", 1)
+    *_, last = bring(deployment.adapters, request, deployment.settle)
+    assert [(each.key, each.step) for each in last.left] == [
+        ("shop/orders/returns/b.csv", Step.FOREIGN)
+    ]
+    assert [each.key for each in deployment.landing.landed()] == ["shop/orders/a.csv"]

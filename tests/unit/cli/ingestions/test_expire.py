@@ -4,7 +4,9 @@ import pytest
 
 from cli.console.options import NotAgreed
 from cli.ingestions import expire
+from functions.operations.upkeep.daily import upkeep
 from functions.operations.upkeep.expire import Expired
+from functions.operations.upkeep.recognition import InDoubt
 from tests.fakes.job import rejected
 from tests.fakes.scenario import Scenario
 
@@ -20,6 +22,20 @@ def test_an_expiry_that_failed_says_so() -> None:
     """A branch that could not be deleted is named with the reason."""
     expired = Expired("shop.orders", ("ingest/x",), "2026", left="S3 is away")
     assert expire.line(expired, dry_run=False) == ("ingest/x: not deleted completely: S3 is away")
+
+
+def test_nothing_expires_while_main_lacks_what_it_had() -> None:
+    """The command deletes no branch from a catalog that the daily function would not touch."""
+    deployment = Scenario()
+    deployment.ended()
+    branch = deployment.ingestion(deployment.ended("shop/orders/b.csv", script=rejected)).branch
+    upkeep(deployment.adapters)
+    deployment.catalog.reset("main", list(deployment.catalog.log())[1].hash)
+    deployment.clock.pass_(60)
+    with pytest.raises(InDoubt, match="MAIN_SET_BACK"):
+        list(expire.expired(deployment.adapters, 0, dry_run=False))
+    assert [each.branches for each in expire.expired(deployment.adapters, 0, dry_run=True)]
+    assert branch in deployment.catalog.references()
 
 
 def test_what_failed_lately_is_deleted_by_consent_alone(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,11 +8,14 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
-from cli.tables.upkeep import report, warning
+from cli.tables.upkeep import compacted, report, warning
 from functions.adapters.iceberg.files import TableSize
 from functions.adapters.s3 import StoredObject
-from functions.operations.compaction.compact import Need, Progress, Step
+from functions.operations.compaction.compact import Need, Progress, Step, needs
 from functions.operations.upkeep.dead_files import Accepted, DeadFiles
+from lakegate.errors import LakegateError
+from lakegate.job.upkeep import FEWEST
+from tests.fakes.scenario import Scenario
 
 SIZE = TableSize(
     files=12, bytes=3_000_000, small=9, scattered=9, manifests=3, manifest_bytes=21_000
@@ -48,6 +51,19 @@ def test_what_was_done_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert "shop.b: compaction started" in printed
     assert "1 files without a reader deleted: 2.0 MB" in printed
     assert "4 more are too young for that: 0.5 MB" in printed
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_compaction_that_cannot_be_started_stops_no_other() -> None:
+    """The command starts what is due as the schedule does, and then raises what went wrong."""
+    deployment = Scenario()
+    for number in range(FEWEST):
+        deployment.ended(f"shop/orders/{number}.parquet")
+    deployment.fail("jobs.start")
+    with pytest.raises(LakegateError):
+        compacted(deployment.adapters, list(needs(deployment.adapters)))
+    known = deployment.ledger.compactions().under_way
+    assert [each.table for each in known if each.rewriting] == ["shop.orders"]
 
 
 def test_a_dry_run_deletes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
