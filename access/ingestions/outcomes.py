@@ -54,11 +54,18 @@ def why_again(ingestion: Ingestion) -> str:
     if last == "held again":
         return "it waited for files that landed before it"
     if not ingestion.is_retried and last != "run again":
-        asked = ingestion.decisions.actions[-1] if ingestion.decisions.actions else None
-        return f"{asked.what} requested by {asked.by}" if asked else "replay requested"
+        return _requested(ingestion, last)
     if ingestion.failures:
         return "the run before did not finish it"
     return "main or its contract changed, or a right was missing"
+
+
+def _requested(ingestion: Ingestion, step: str) -> str:
+    """Describe who asked for its attempt; an approval of rows on a branch began none."""
+    approved = [a for a in ingestion.decisions.actions if a.at == ingestion.times.get("approved")]
+    if step == "approved" and any(each.attempt < ingestion.attempt for each in approved):
+        return f"publish requested{ingestion.by_whom('approved')}"
+    return f"replay requested{ingestion.by_whom('replayed')}"
 
 
 def attempt(ingestion: Ingestion) -> str:

@@ -8,7 +8,9 @@ from functools import partial
 import pytest
 
 from functions.model import merge_commit
+from functions.model.decisions import Approval
 from functions.model.ingestion import Ingestion, State
+from functions.model.ingestion_summary import status_text
 from functions.model.messages.alert import Kind
 from functions.operations.decisions.failed import Outcome, mark_discarded, publish_anyway
 from lakegate.audit.report import AuditReport, Status
@@ -264,6 +266,39 @@ def test_discarded_rows_are_not_published(deployment: Scenario, landed: LandedOb
         deployment.publish_anyway(landed)
     with pytest.raises(LakegateError, match="already discarded on 1 Mar 2026"):
         deployment.discard(landed)
+
+
+def test_the_slower_reads_who_decided(deployment: Scenario, landed: LandedObject) -> None:
+    """Who comes too late reads who replayed or discarded the file, also where it failed again."""
+    deployment.replay(landed, by="Ann")
+    with pytest.raises(LakegateError, match=r"submitted, attempt 2, replayed by Ann \("):
+        deployment.discard(landed, by="Bob")
+    deployment.settle()
+    deployment.discard(landed, by="Bob")
+    with pytest.raises(LakegateError, match="already discarded by Bob on 1 Mar 2026"):
+        deployment.discard(landed, by="Cem")
+
+
+def test_nobody_is_said_to_have_done_what_no_name_was_given_for(
+    deployment: Scenario, landed: LandedObject
+) -> None:
+    """A discard without a name is not told as that of who discarded an earlier attempt."""
+    deployment.discard(landed, by="Ann")
+    deployment.replay(landed)
+    deployment.settle()
+    discarded = deployment.discard(landed).ingestion
+    assert deployment.alerts.posted[-1][1].text == "Discarded: a.parquet"
+    assert "discarded on 1 Mar 2026" in status_text(discarded)
+
+
+def test_a_discard_is_told_of_what_had_been_approved(
+    deployment: Scenario, landed: LandedObject
+) -> None:
+    """What was approved, could not be published and was discarded is called discarded."""
+    approved = deployment.ingestion(landed).decisions
+    approved = replace(approved, approval=Approval("Ann", "known", deployment.clock.now(), ()))
+    now = deployment.adapters.ledger.save(deployment.ingestion(landed).but(decisions=approved))
+    assert "already discarded by Bob on" in status_text(deployment.discard(now, by="Bob").ingestion)
 
 
 def test_a_branch_that_is_gone_is_not_published(deployment: Scenario, landed: LandedObject) -> None:

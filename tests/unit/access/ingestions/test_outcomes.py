@@ -10,8 +10,17 @@ from tests.unit.cli.cli_examples import SUBMITTED
 _REPLAYED = SUBMITTED.but(attempt=2, tries_from=1)
 
 
-def _asked(what: str) -> Ingestion:
-    return _REPLAYED.but(decisions=Decisions().acted(what, "Ada", "2026", 1))
+_ADA = {"replay": "replayed", "publish": "approved", "discard": "discarded"}
+
+
+def _asked(*verbs: str) -> Ingestion:
+    """Return it as Ada asked for these, one a year, of the attempt that was the last then."""
+    decisions, times, attempt = Decisions(), dict[str, str](), 1
+    for year, what in enumerate(verbs, start=2026):
+        times[_ADA[what]] = f"{year}"
+        decisions = decisions.acted(what, "Ada", f"{year}", attempt)
+        attempt += what == "replay"
+    return _REPLAYED.but(decisions=decisions, times=times)
 
 
 @pytest.mark.parametrize(
@@ -28,6 +37,12 @@ def _asked(what: str) -> Ingestion:
         (
             _asked("publish"),
             "2 (publish requested by Ada)",
+        ),
+        (_asked("replay", "publish"), "2 (replay requested by Ada)"),
+        (_asked("replay", "discard"), "2 (replay requested by Ada)"),
+        (
+            _asked("discard").but(times={"discarded": "2026", "replayed": "2027"}),
+            "2 (replay requested)",
         ),
         (
             _REPLAYED.but(times={"replayed": "2026", "held again": "2027"}),
