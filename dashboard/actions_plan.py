@@ -84,7 +84,7 @@ def plan(adapters: Adapters, ingestion: Ingestion, request: ActionRequest) -> Pl
     """Return the effect of a request. Raises LakegateError for an impossible one."""
     match request.verb:
         case Verb.REPLAY:
-            require_newest(adapters, ingestion, "", f"replay {ingestion.id}")
+            require_newest(adapters, ingestion, "", "replay")
             if request.original:
                 require_original(adapters, ingestion)
             return _replay(adapters, ingestion, original=request.original)

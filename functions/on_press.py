@@ -68,7 +68,7 @@ def _is_done(now: Ingestion, request: ActionRequest) -> bool:
 
 def _carried_out(adapters: Adapters, now: Ingestion, request: ActionRequest) -> Outcome:
     if now.superseded_by and request.what is not Verb.DISCARD:
-        require_newest(adapters, now, "", f"{request.what} {now.id}")
+        require_newest(adapters, now, "", request.what)
     if request.seen != Seen(now.id, state_token(now)):
         replay_it = (
             f"; `lakegate replay {now.id}` reads the file again" if now.decisions.discarded else ""

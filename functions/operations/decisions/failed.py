@@ -60,7 +60,7 @@ def replay(
     """
     ingestion = withdrawn(adapters, ingestion)
     require_failed(ingestion, "replayed")
-    require_newest(adapters, ingestion, despite, f"replay {ingestion.id}")
+    require_newest(adapters, ingestion, despite, "replay")
     if original:
         require_original(adapters, ingestion)
 

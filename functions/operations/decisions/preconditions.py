@@ -27,8 +27,7 @@ def require_publishable(adapters: Adapters, ingestion: Ingestion, despite: str =
     require_rows(ingestion)
     require_branch(adapters, ingestion)
     require_new(adapters, ingestion)
-    command = f"publish {ingestion.id} --by NAME --reason TEXT"
-    require_newest(adapters, ingestion, despite, command)
+    require_newest(adapters, ingestion, despite, "publish")
 
 
 def require_rows(now: Ingestion) -> None:
@@ -39,8 +38,8 @@ def require_rows(now: Ingestion) -> None:
     require_failed(now, "published anyway")
     if now.decisions.discarded:
         message = (
-            f"it was discarded and its rows deleted: `lakegate replay {now.id}` reads the file "
-            "again"
+            f"it was discarded{now.by_whom('discarded')} and its rows deleted: "
+            f"`lakegate replay {now.id}` reads the file again"
         )
         raise LakegateError("DISCARDED", message)
     if now.state is State.ERRORED:
@@ -94,10 +93,10 @@ def require_branch(adapters: Adapters, ingestion: Ingestion) -> None:
         raise LakegateError("BRANCH_GONE", message) from error
 
 
-def require_newest(adapters: Adapters, ingestion: Ingestion, despite: str, command: str) -> None:
+def require_newest(adapters: Adapters, ingestion: Ingestion, despite: str, verb: str) -> None:
     """Raise LakegateError SUPERSEDED where a newer version of its key is, or may be, published.
 
-    An owner confirms by naming that version as `despite`; the message shows it with `command`.
+    An owner confirms by naming that version as `despite`; the message shows the `verb` with it.
     """
     newer = newest_newer(adapters, ingestion)
     if newer is None or (newer.id == despite and not ingestion.terms.replaces):
@@ -118,9 +117,15 @@ def require_newest(adapters: Adapters, ingestion: Ingestion, despite: str, comma
             risk = "these rows may be older than those that they would replace"
         message = (
             f"a newer version of {name} {state}, as ingestion {newer.id}: {risk}\n"
-            f"{wait}to publish both, `lakegate {command} --despite {newer.id}`"
+            f"{wait}to publish both, {command_despite(verb, ingestion, newer.id)}"
         )
     raise LakegateError(SUPERSEDED, message)
+
+
+def command_despite(verb: str, ingestion: Ingestion, newer: str) -> str:
+    """Return the command that replays or publishes an ingestion beside a newer version."""
+    needed = " --by NAME --reason TEXT" if verb == "publish" else ""
+    return f"`lakegate {verb} {ingestion.id}{needed} --despite {newer}`"
 
 
 def require_unmended(adapters: Adapters, ingestion: Ingestion) -> None:

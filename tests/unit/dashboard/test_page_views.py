@@ -104,6 +104,25 @@ def test_a_table_is_asked_for_in_all_parts(deployment: Deployment) -> None:
     assert {each.label: each.value for each in app.metric}["landed"] == "1"
 
 
+@pytest.mark.parametrize(("mode", "said"), [("add", "--despite"), ("replace", "drop it again")])
+def test_a_superseded_file_names_what_brings_its_rows(
+    deployment: Deployment, mode: str, said: str
+) -> None:
+    """The tips of what is not offered have commands that work, with all options that they need."""
+    deployment.ask(onNewVersion=mode)
+    old = deployment.land("shop/orders/c.csv", script=rejected)
+    deployment.settle()
+    deployment.land("shop/orders/c.csv", script=passed)
+    deployment.settle()
+    known = deployment.ingestion(old)
+    app = seen(ingestion_page.show, deployment, id=known.id)
+    replays, publishes = (each.help for each in app.button[:2])
+    assert known.superseded_by
+    assert said in replays
+    assert said in publishes
+    assert ("--by NAME --reason TEXT" in publishes) is (mode == "add")
+
+
 def test_a_rejected_file_is_explained(deployment: Deployment) -> None:
     """A rejected file is shown with its reason, and with each failed check's values."""
     failed = next(deployment.ledger.open_failures())

@@ -169,6 +169,7 @@ def test_a_stale_button_does_nothing_and_says_why(deployment: Scenario, old: Lan
         _, told = deployment.alerts.posted[-1]
         assert (told.kind, told.token) == (Kind.ANSWER, "")
         assert f"--despite {deployment.ingestion(new).id}" in told.text
+        assert ("lakegate publish" in told.text) is ("--by NAME --reason TEXT" in told.text)
     assert deployment.ingestion(old) == closed
     assert deployment.on_main(old) == [False]
 
