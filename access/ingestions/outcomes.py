@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from functions.model import queueing
-from functions.model.ingestion import ALERTED, NOT_STARTED, Ingestion, State
+from functions.model.ingestion import ALERTED, NOT_STARTED, UNNEEDED, Ingestion, State
 from functions.model.merge_commit import rows_of
 from functions.model.shown_state import state_words
 
@@ -80,6 +80,15 @@ def published_together(ingestion: Ingestion) -> str:
     if many < 1 or ingestion.state is not State.PUBLISHED:
         return ""
     return f"with {many:,} other {'file' if many == 1 else 'files'}"
+
+
+def branch(ingestion: Ingestion) -> str:
+    """Return its branch, with a note if it is gone; a failed one's is evidence until a discard."""
+    gone = " (discarded)" if ingestion.decisions.discarded else ""
+    if ingestion.cleaned and ingestion.state in UNNEEDED:
+        why = "after its merge" if ingestion.merge_hash else "as nobody needs it"
+        gone = f" (deleted {why})"
+    return f"{ingestion.branch}{gone}" if ingestion.branch else ""
 
 
 def job_run(ingestion: Ingestion) -> str:

@@ -2,9 +2,10 @@
 
 import pytest
 
-from access.ingestions.outcomes import attempt, files_before
+from access.ingestions.outcomes import attempt, branch, files_before
 from functions.model.decisions import Decisions
 from functions.model.ingestion import Ingestion
+from tests.fakes.scenario import FIRST, Scenario
 from tests.unit.cli.cli_examples import SUBMITTED
 
 _REPLAYED = SUBMITTED.but(attempt=2, tries_from=1)
@@ -54,6 +55,19 @@ def _asked(*verbs: str) -> Ingestion:
 def test_an_attempt_has_its_reason(ingestion: Ingestion, said: str) -> None:
     """From the second attempt on the reason is given: a person, a failed run, or main."""
     assert attempt(ingestion) == said
+
+
+def test_a_branch_that_waits_for_a_decision_is_not_called_deleted(deployment: Scenario) -> None:
+    """A held file's branch is there after its clean-up, until a discard or its publication."""
+    deployment.ask(onDuplicate="hold")
+    deployment.ended(FIRST, b"the same bytes")
+    held, other = (deployment.ended(f"shop/orders/{n}.parquet", b"the same bytes") for n in "ab")
+    assert held.cleaned
+    assert branch(held) == held.branch
+    assert branch(deployment.discard(held).ingestion) == f"{held.branch} (discarded)"
+    deployment.publish_anyway(other)
+    published = branch(deployment.end_of(other))
+    assert published == f"{other.branch} (deleted after its merge)"
 
 
 @pytest.mark.parametrize(
