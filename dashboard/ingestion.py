@@ -95,7 +95,7 @@ def facts(told: Account) -> dict[str, tuple[str, ...]]:
         "audited at": one.audited_hash,
         "merge commit": one.merge_hash,
         "published": published_together(one),
-        "rows removed": told.undone,
+        "removal of rows": told.undone,
         "job run": job_run(one),
         "attempt": f"{one.attempt}" if one.attempt > 1 else "",
         "duplicate of": one.audit.duplicate_of,

@@ -76,7 +76,7 @@ def page(
                 ("audited at", ingestion.audited_hash),
                 ("merged as", ingestion.merge_hash),
                 ("published", published_together(ingestion)),
-                ("rows removed", removal),
+                ("removal of rows", removal),
                 ("job run", job_run(ingestion)),
                 ("attempt", attempt(ingestion)),
                 ("contract", ingestion.terms.contract_key),

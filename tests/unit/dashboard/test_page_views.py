@@ -13,10 +13,13 @@ from dashboard.views import inbox as inbox_page
 from dashboard.views import ingestion as ingestion_page
 from dashboard.views import overview as overview_page
 from functions.model.decisions import Mends
+from functions.model.ingestion import State
 from functions.model.notes.freshness import Freshness
 from functions.operations.decisions.failed import publish_anyway, replay
+from functions.pipeline.start.intake import retract
 from lakegate.audit.report import AuditReport, Reason
 from lakegate.errors import LakegateError, Transient
+from lakegate.job.change import retraction
 from lakegate.times import moment
 from tests.fakes.deployment import OTHER_TABLE, TABLE, Deployment
 from tests.fakes.examples import WRONG, WRONG_FILE
@@ -121,6 +124,19 @@ def test_a_superseded_file_names_what_brings_its_rows(
     assert said in replays
     assert said in publishes
     assert ("--by NAME --reason TEXT" in publishes) is (mode == "add")
+
+
+def test_rows_are_not_called_removed_whose_removal_was_rejected(deployment: Deployment) -> None:
+    """While a retraction is no more than asked for, or rejected, the page says so."""
+    file = next(each for each in deployment.ledger.all() if each.state is State.PUBLISHED)
+    asked = retraction(TABLE, file.id).landed("lake")
+    deployment.script(asked, rejected)
+    retract(deployment.adapters, file, "Ann", "wrong day")
+    deployment.settle()
+    shown = everything(seen(ingestion_page.show, deployment, id=file.id))
+    assert "asked to have its rows removed" in shown
+    assert "by Ann: wrong day (it is rejected)" in shown
+    assert "were removed" not in shown
 
 
 def test_a_rejected_file_is_explained(deployment: Deployment) -> None:
