@@ -188,12 +188,17 @@ def save_decision(
                 return now
             if now.revision == ingestion.revision:
                 raise
-            if now.attempt != ingestion.attempt:
-                message = f"another process was faster: {status_text(now)}"
-                raise LakegateError("MOVED_ON", message) from None
+            require_attempt(now, ingestion.attempt)
             ingestion = now
     message = f"other processes keep changing ingestion {ingestion.id}: try again"
     raise Transient("LEDGER_MOVED", message)
+
+
+def require_attempt(now: Ingestion, seen: int) -> None:
+    """Raise LakegateError MOVED_ON where it had another attempt since a person saw it."""
+    if now.attempt != seen:
+        message = f"another process was faster: {status_text(now)}"
+        raise LakegateError("MOVED_ON", message)
 
 
 def _replayed(now: Ingestion, by: str, at: str, *, original: bool) -> Ingestion:
