@@ -98,8 +98,11 @@ def job_run(ingestion: Ingestion) -> str:
 
 
 def replayed(outcome: "Outcome") -> str:
-    """Describe a replay, which may wait for a job run."""
+    """Describe a replay, which may wait for a job run, or end where none can be started."""
     now = outcome.ingestion
+    if now.ended:
+        why = f": {now.reason.message}" if now.reason else ""
+        return f"attempt {now.attempt} of {now.name} is {now.state}{why}"
     what = "requested" if now.state in NOT_STARTED else "started"
     return f"{what} attempt {now.attempt} of {now.name}"
 
