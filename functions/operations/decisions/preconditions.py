@@ -7,7 +7,7 @@ from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.model.ingestion_summary import status_text
 from functions.pipeline.outcome.versions import SUPERSEDED, newest_newer
 from functions.pipeline.publication.duplicates import LIKELY_DUPLICATE, brought_besides
-from functions.pipeline.start.contracts import outdated
+from functions.pipeline.start.contracts import current_requirements, outdated
 from lakegate.errors import LakegateError
 from lakegate.job.landing import LandedObject
 
@@ -27,6 +27,7 @@ def require_publishable(adapters: Adapters, ingestion: Ingestion, despite: str =
     require_rows(ingestion)
     require_branch(adapters, ingestion)
     require_new(adapters, ingestion)
+    require_contract(adapters, ingestion)
     require_newest(adapters, ingestion, despite, "publish")
 
 
@@ -91,6 +92,17 @@ def require_branch(adapters: Adapters, ingestion: Ingestion) -> None:
             "again"
         )
         raise LakegateError("BRANCH_GONE", message) from error
+
+
+def require_contract(adapters: Adapters, ingestion: Ingestion) -> None:
+    """Raise LakegateError NO_CONTRACT without a contract in force, by which its rows may enter."""
+    if not current_requirements(adapters, ingestion.but(contract_pinned=False)):
+        message = (
+            f"no contract in force for {', '.join(ingestion.tables)} can be read: its rows would "
+            "not enter, and its branch would go\nCorrect it and `lakegate contract push`, then "
+            "publish."
+        )
+        raise LakegateError("NO_CONTRACT", message)
 
 
 def require_newest(adapters: Adapters, ingestion: Ingestion, despite: str, verb: str) -> None:

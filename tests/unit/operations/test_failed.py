@@ -16,7 +16,7 @@ from functions.operations.decisions.failed import Outcome, mark_discarded, publi
 from lakegate.audit.report import AuditReport, Status
 from lakegate.errors import LakegateError, Transient
 from lakegate.job.landing import LandedObject
-from tests.fakes.deployment import ORDERS
+from tests.fakes.deployment import ORDERS, TABLE
 from tests.fakes.faults import KINDS, Fault, ProcessDied, When, die
 from tests.fakes.job import errored, passed, rejected
 from tests.fakes.promises import ends, left_behind, publishing
@@ -299,6 +299,25 @@ def test_a_discard_is_told_of_what_had_been_approved(
     approved = replace(approved, approval=Approval("Ann", "known", deployment.clock.now(), ()))
     now = deployment.adapters.ledger.save(deployment.ingestion(landed).but(decisions=approved))
     assert "already discarded by Bob on" in status_text(deployment.discard(now, by="Bob").ingestion)
+
+
+@pytest.mark.parametrize("text", [None, "kind: DataContract\nnonsense"])
+def test_without_a_contract_in_force_nothing_is_approved(
+    deployment: Scenario, landed: LandedObject, text: str | None
+) -> None:
+    """A withdrawn or invalid contract refuses an approval, and the branch stays for a later one."""
+    before = deployment.ingestion(landed)
+    if text:
+        deployment.upload_contract(text)
+    else:
+        deployment.lake.delete_objects([f"contracts/{TABLE}.yaml"])
+    with pytest.raises(LakegateError, match="NO_CONTRACT") as refusal:
+        deployment.publish_anyway(landed)
+    assert "lakegate contract push" in refusal.value.message
+    deployment.settle()
+    assert deployment.ingestion(landed) == before
+    deployment.upload_contract(ORDERS)
+    assert deployment.publish_anyway(landed).ingestion.state is State.PUBLISHED
 
 
 def test_a_branch_that_is_gone_is_not_published(deployment: Scenario, landed: LandedObject) -> None:
