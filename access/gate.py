@@ -218,7 +218,7 @@ class Gate:
         published = identified(self.adapters.ledger, _id(which))
         return Ingestion.of(intake.retract(self.adapters, published, by, reason))
 
-    def restore(self, table: str, to: str | datetime, *, by: str, reason: str = "") -> Ingestion:
+    def restore(self, table: str, to: str | datetime, *, by: str, reason: str) -> Ingestion:
         """Have a table get the rows that it had at a commit of main, or at a time.
 
         The whole table is audited first. Raises LakegateError where main has no such state of it.
