@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -466,6 +467,35 @@ def test_a_decision_is_for_the_attempt_that_was_seen(
         deployment.publish_anyway(landed)
     now = deployment.ingestion(landed)
     assert (now.attempt, now.state, now.decisions.approval) == (2, State.REJECTED, None)
+
+
+@pytest.mark.parametrize("command", COMMANDS[:2])
+def test_what_another_person_discarded_is_not_taken_up_unknowingly(
+    deployment: Scenario, landed: LandedObject, command: Command
+) -> None:
+    """A decision on what was seen before a discard is refused, and names who discarded it."""
+    seen: Any = deployment.ingestion(landed)
+    discarded = deployment.discard(landed, by="Bob").ingestion
+    with pytest.raises(LakegateError) as refusal:
+        command(deployment, seen)
+    assert "discarded by Bob" in refusal.value.message
+    assert deployment.ingestion(landed) == discarded
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_another_person_approved_is_not_undone_unknowingly(command: Command) -> None:
+    """A decision on what was seen before an approval is refused, also if that came to nothing."""
+    deployment = Scenario()
+    deployment.ask(onNewVersion="replace")
+    deployment.ended()
+    deployment.others.compact(TABLE)
+    seen: Any = deployment.ended(script=rejected)
+    deployment.publish_anyway(seen, by="Bob")
+    assert deployment.end(seen) == "rejected CANNOT_REPLACE"
+    after = deployment.ingestion(seen)
+    with pytest.raises(LakegateError, match="MOVED_ON"):
+        command(deployment, seen)
+    assert deployment.ingestion(seen) == after
 
 
 def test_a_replay_begins_with_nothing_of_the_attempt_before(
