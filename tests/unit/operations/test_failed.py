@@ -17,6 +17,7 @@ from functions.operations.decisions.failed import Outcome, mark_discarded, publi
 from lakegate.audit.report import AuditReport, Status
 from lakegate.errors import LakegateError, Transient
 from lakegate.job.landing import LandedObject
+from lakegate.refusals import RightMissing
 from tests.fakes.deployment import ORDERS, TABLE
 from tests.fakes.faults import KINDS, Fault, ProcessDied, When, die
 from tests.fakes.job import errored, passed, rejected
@@ -319,6 +320,25 @@ def test_without_a_contract_in_force_nothing_is_approved(
     assert deployment.ingestion(landed) == before
     deployment.upload_contract(ORDERS)
     assert deployment.publish_anyway(landed).ingestion.state is State.PUBLISHED
+
+
+def test_who_may_not_decide_is_not_promised_that_it_is_done_later(
+    deployment: Scenario, landed: LandedObject
+) -> None:
+    """A decision that a right refused is not recorded, and the refusal says to give it again."""
+    lacking = RightMissing("the role ann lacks the right dynamodb:PutItem on the ledger")
+    before = deployment.ingestion(landed)
+    for command in COMMANDS:
+        deployment.journal.strike("ledger.save", Fault(partial(raises, lacking)))
+        with pytest.raises(RightMissing, match="give a command again"):
+            command(deployment, landed)
+        deployment.settle()
+        assert deployment.ingestion(landed) == before
+
+
+def raises(error: Exception) -> None:
+    """Raise it."""
+    raise error
 
 
 def test_a_branch_that_is_gone_is_not_published(deployment: Scenario, landed: LandedObject) -> None:
