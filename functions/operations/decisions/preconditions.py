@@ -150,7 +150,8 @@ def require_unmended(adapters: Adapters, ingestion: Ingestion) -> None:
         return
     if ingestion.decisions.mending:
         message = (
-            f"rows of {ingestion.name} are being mended, and the mended file has not landed yet\n"
+            f"rows of {ingestion.name} are being mended{ingestion.by_whom('mending')}, and the"
+            " mended file has not landed yet\n"
             f"To finish, repeat `lakegate mend`; to give it up, `lakegate discard {ingestion.id}`."
         )
         raise LakegateError("MENDED", message)
