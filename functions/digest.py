@@ -33,4 +33,5 @@ def review(adapters: Adapters, channel: str, until: str = "") -> int:
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
     """Return how many files landed, for a manual invocation; the schedule's event has its time."""
     channel = DigestSettings.of(os.environ).digest_channel
-    return {"landed": review(adapters(), channel, event.get("time", ""))}
+    until = event.get("time", "") if event else ""  # an invocation by hand may have no payload
+    return {"landed": review(adapters(), channel, until)}
