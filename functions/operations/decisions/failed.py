@@ -217,13 +217,13 @@ def require_attempt(now: Ingestion, seen: int) -> None:
 
 def _replayed(now: Ingestion, by: str, at: str, *, original: bool) -> Ingestion:
     require_failed(now, "replayed")
-    if now.decisions.branches_to_delete:
-        message = f"its discard is unfinished: run `lakegate discard {now.id}`, then replay it"
-        raise LakegateError("DISCARD_UNFINISHED", message)
     fresh = next_attempt(now.step("replayed", at))
     asked = now.decisions.acted("replay", by.strip(), at, now.attempt)
     return fresh.but(
-        decisions=replace(asked, approval=None, null_unreadable=False, discarded=False),
+        # Branches that a discard did not delete yet are evidence again.
+        decisions=replace(
+            asked, approval=None, null_unreadable=False, discarded=False, branches_to_delete={}
+        ),
         contract_pinned=original,
         superseded_by="",
         alerted=False,

@@ -14,6 +14,7 @@ from functions.model.ingestion import Ingestion, State
 from functions.model.ingestion_summary import status_text
 from functions.model.messages.alert import Kind
 from functions.operations.decisions.failed import Outcome, mark_discarded, publish_anyway
+from functions.operations.upkeep.expire import expire
 from lakegate.audit.report import AuditReport, Status
 from lakegate.errors import LakegateError, Transient
 from lakegate.job.landing import LandedObject
@@ -211,6 +212,21 @@ def test_a_discarded_one_can_be_replayed(deployment: Scenario, landed: LandedObj
     deployment.replay(landed)
     now = deployment.end_of(landed)
     assert (now.state, now.decisions.discarded) == (State.PUBLISHED, False)
+
+
+def test_a_discard_that_is_only_marked_can_be_replayed(
+    deployment: Scenario, landed: LandedObject
+) -> None:
+    """Between a button's discard and the clean-up a replay takes it back, as people are told."""
+    mark_discarded(deployment.adapters, deployment.ingestion(landed), by="Ann")
+    deployment.replay(landed, by="Bob")
+    assert not [each for each in expire(deployment.adapters, 0) if each.ingestion]
+    again = deployment.end_of(landed)
+    assert (again.state, again.attempt, again.is_open) == (State.REJECTED, 2, True)
+    deployment.script(landed, passed)
+    deployment.replay(again)
+    deployment.check()
+    assert deployment.on_main(landed) == [True]
 
 
 def test_one_without_a_branch_is_discarded_all_the_same() -> None:
