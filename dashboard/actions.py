@@ -21,6 +21,7 @@ from dashboard.serve.errors import show_error
 from dashboard.serve.session import Opened, person
 from functions.model.ingestion import ALERTED, Ingestion
 from functions.model.ingestion_summary import status_text
+from functions.operations.decisions.preconditions import command_despite
 from lakegate.errors import LakegateError, Transient
 from lakegate.job.landing import ID_PART
 from lakegate.text import visible
@@ -34,8 +35,9 @@ _DESTROYS = (Verb.DISCARD,)
 _WHY_NOT = "Nothing of it can be published: it was discarded, or no row was written and judged."
 _NOT_NEWEST = (
     "A newer version of it is published: with both on main, rows may be there twice. "
-    "To have both, give `lakegate {} --despite {}`."
+    "To have both, give {}."
 )
+_REPLACED = "A newer version of it is published, which replaces it: drop it again for its rows."
 _DONE = ":material/check_circle: **Done**"
 _AGAIN = "Press again in a moment: `lakegate doctor` tells what is wrong if it lasts."
 _CONTRACTS = {False: "the contract in force now", True: "the contract of the last attempt"}
@@ -84,9 +86,9 @@ def label(verb: Verb, words: str) -> str:
 def _why_not(verb: Verb, ingestion: Ingestion) -> str | None:
     """Return why a verb is not offered, None if that needs no words."""
     if verb is not Verb.DISCARD and ingestion.superseded_by:
-        said = " --by NAME --reason TEXT" if verb is Verb.PUBLISH else ""
-        command = f"{verb.name.lower()} {ingestion.id}{said}"
-        return _NOT_NEWEST.format(command, ingestion.superseded_by)
+        command = "replay" if verb is Verb.REPLAY else "publish"
+        both = command_despite(command, ingestion, ingestion.superseded_by)
+        return _REPLACED if ingestion.terms.replaces else _NOT_NEWEST.format(both)
     return _WHY_NOT if verb is Verb.PUBLISH else None
 
 

@@ -73,7 +73,7 @@ def offered(ingestion: Ingestion) -> tuple[Verb, ...]:
     whole, newest = not ingestion.decisions.discarded, not ingestion.superseded_by
     judged = ingestion.state is State.REJECTED and ingestion.has_audited_rows
     verbs = {
-        Verb.REPLAY: newest and not ingestion.decisions.branches_to_delete,
+        Verb.REPLAY: newest,
         Verb.PUBLISH: newest and whole and judged,
         Verb.DISCARD: whole or bool(ingestion.decisions.branches_to_delete),
     }

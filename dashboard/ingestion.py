@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from access.ingestions.outcomes import job_run, published_together
+from access.ingestions.outcomes import branch, job_run, published_together
 from access.ingestions.shown_report import concealed
 from access.ingestions.undone import undone
 from dashboard.formatting import size
@@ -90,12 +90,12 @@ def facts(told: Account) -> dict[str, tuple[str, ...]]:
         "landed": moment(landed.landed_at),
         "contract": _key_and_version(one.terms.contract_key, one.terms.contract_version),
         "channel": one.terms.channel,
-        "branch": _branch(one),
+        "branch": branch(one),
         "branched from": one.base_hash,
         "audited at": one.audited_hash,
         "merge commit": one.merge_hash,
         "published": published_together(one),
-        "rows removed": told.undone,
+        "removal of rows": told.undone,
         "job run": job_run(one),
         "attempt": f"{one.attempt}" if one.attempt > 1 else "",
         "duplicate of": one.audit.duplicate_of,
@@ -167,11 +167,3 @@ def rows(checks: tuple[CheckResult, ...]) -> list[dict[str, Any]]:
 
 def _key_and_version(key: str, version: str) -> str:
     return f"{key} (version {version})" if version else key
-
-
-def _branch(one: Ingestion) -> str:
-    if not one.branch:
-        return ""
-    merged = "after its merge" if one.merge_hash else "as nobody needs it"
-    gone = f"deleted {merged}" if one.cleaned else "discarded" if one.decisions.discarded else ""
-    return f"{one.branch} ({gone})" if gone else one.branch

@@ -90,11 +90,14 @@ def ran(results: duckdb.DuckDBPyConnection) -> Iterator[Ran]:
 
 
 def freshness(expected: Expected, last: str, now: str) -> str:
-    """Return when the next file is due, or since when it is late; `last` is "" without any yet."""
+    """Return when the next file is due, or since when it is late.
+
+    `last` is when one came or was first expected, "" before the first look.
+    """
     often = f"file is expected {expected.wording}"
     if not last:
         return f"A {often}; none has come yet."
-    came = f"the last one came {duration(seconds(last, now), parts=1)} ago"
+    came = f"none has come for {duration(seconds(last, now), parts=1)}"
     due = times.text(datetime.fromisoformat(last) + expected.longest)
     if due < now:
         return f"Late by {duration(seconds(due, now), parts=1)}: a {often}, and {came}."

@@ -55,8 +55,7 @@ def _unpublished(one: Ingestion) -> str:
 def _rest(one: Ingestion) -> str:
     """Return what is left to do."""
     if one.decisions.discarded:
-        by = next((a.by for a in reversed(one.decisions.actions) if a.what == "discard"), "")
-        return f"It was discarded{f' by {by}' if by else ''}; a replay reads it again."
+        return f"It was discarded{one.by_whom('discarded')}; a replay reads it again."
     if one.superseded_by:
         return "A newer version of it is published: nothing is left to decide."
     return failure_advice(one) if one.state in ALERTED else ""

@@ -15,12 +15,12 @@ from functions.wiring import adapters
 from lakegate import times
 
 
-def review(adapters: Adapters, channel: str) -> int:
+def review(adapters: Adapters, channel: str, until: str = "") -> int:
     """Queue the digest for a channel ("" for the default one); return how many files landed.
 
-    A repeated digest of the same day is posted once.
+    It is of the week `until` a time, or now. A repeated digest of the same week is posted once.
     """
-    week = Week(datetime.fromisoformat(adapters.now()))
+    week = Week(datetime.fromisoformat(until or adapters.now()))
     for brief in adapters.ledger.landed(week.begins, times.text(week.until)):
         week.add(brief)
     terms = adapters.settings.keep_days, adapters.settings.page_url
@@ -31,5 +31,7 @@ def review(adapters: Adapters, channel: str) -> int:
 @logger.inject_lambda_context
 @measured
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
-    """Return how many files landed, for a manual invocation."""
-    return {"landed": review(adapters(), DigestSettings.of(os.environ).digest_channel)}
+    """Return how many files landed, for a manual invocation; the schedule's event has its time."""
+    channel = DigestSettings.of(os.environ).digest_channel
+    until = event.get("time", "") if event else ""  # an invocation by hand may have no payload
+    return {"landed": review(adapters(), channel, until)}

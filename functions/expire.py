@@ -9,7 +9,7 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from functions.adapters.all import Adapters
-from functions.operations.decisions.failed import discard
+from functions.operations.decisions.failed import discard, require_attempt
 from functions.operations.upkeep.daily import require_recognised, upkeep
 from functions.operations.upkeep.expire import expire
 from functions.telemetry import logger, measured
@@ -20,21 +20,24 @@ from lakegate.errors import LakegateError, Permanent
 def answer(adapters: Adapters, event: dict[str, Any]) -> dict[str, Any]:
     """Do what the event asks for, and return the answer.
 
-    `{"do": "discard", "ingestion": ID, "by": NAME}` discards an ingestion: the answer has `left` of
-    the Outcome, or `code` and `message` of the refusal. An event without `do` is the schedule's.
-    Raises Permanent UNKNOWN_REQUEST.
+    `{"do": "discard", "ingestion": ID, "by": NAME, "attempt": NUMBER}` discards an ingestion whose
+    attempt, as a person saw it, that is: the answer has `left` of the Outcome, or `code` and
+    `message` of the refusal. An older release's request has no attempt. An event without `do` is
+    the schedule's. Raises Permanent UNKNOWN_REQUEST.
     """
     match event:
         case {"do": "discard", "ingestion": str(ingestion), "by": str(by)}:
-            return _discarded(adapters, ingestion, by)
+            return _discarded(adapters, ingestion, by, event.get("attempt"))
         case {"do": _}:
             raise Permanent("UNKNOWN_REQUEST", f"the function expire has no answer to {event}")
     return _expired(adapters)
 
 
-def _discarded(adapters: Adapters, identity: str, by: str) -> dict[str, Any]:
+def _discarded(adapters: Adapters, identity: str, by: str, seen: int | None) -> dict[str, Any]:
     try:
-        outcome = discard(adapters, adapters.ledger.get(identity), by=by)
+        now = adapters.ledger.get(identity)
+        require_attempt(now, now.attempt if seen is None else seen)
+        outcome = discard(adapters, now, by=by)
     except LakegateError as refusal:
         return {"code": refusal.code, "message": refusal.message}
     logger.warning("discarded", extra={"ingestion": identity, "by": by, "left": outcome.left})

@@ -11,7 +11,7 @@ from functions.adapters.all import Adapters
 from functions.model.ingestion import ALERTED, UNNEEDED, Ingestion
 from functions.model.ingestion_summary import status_text
 from functions.model.messages.alert import Alert
-from functions.notifications.alert_text import answer, state_token
+from functions.notifications.alert_text import answer, digest, state_token
 from functions.notifications.blocks import code
 from functions.notifications.interactions import ActionRequest
 from functions.notifications.missing_rights import telling
@@ -45,7 +45,7 @@ def act(adapters: Adapters, body: str) -> None:
             raise
         except LakegateError as refusal:
             logger.info("not done", extra={"request": request.text(), "why": str(refusal)})
-            now, ending = adapters.ledger.get(request.seen.ingestion), refusal.code
+            now, ending = adapters.ledger.get(request.seen.ingestion), digest(str(refusal))
             words = _refusal(now, request, refusal.message)
         if words:
             adapters.alerts.post(now.terms.channel, _answer(now, request, words, ending))
@@ -117,7 +117,8 @@ def _refusal(now: Ingestion, request: ActionRequest, why: str) -> str:
 def _answer(now: Ingestion, request: ActionRequest, words: str, ending: str) -> Alert:
     """Return the answer as an alert.
 
-    `ending` distinguishes a refused request from the same one executed later.
+    `ending` distinguishes a refused request from the same one that is executed later, or refused
+    for what became of the ingestion meanwhile.
     """
     about = f"{request.seen.token} {request.what} {request.by} {ending}"
     return answer(now, words, about, f"\n*Ingestion* {code(now.id)}")

@@ -13,7 +13,7 @@ _SAID = re.compile(
     r"(?:assumed-role|role|user)/([^/\s]+)\S* is not authorized to perform: ([\w:-]+)"
     r"(?: on resource: \"?([^\s\"]+))?"
 )
-_MEND = "Grant it: what failed for it is tried again by itself"
+_MEND = "Grant it: functions and job runs try again by themselves; give a command again"
 _DECRYPT = "kms:Decrypt"
 _OF_KMS = "KMS."  # how S3's codes begin for keys that are disabled, deleted or unknown
 

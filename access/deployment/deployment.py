@@ -47,7 +47,7 @@ class Deployment:
         if not function:
             return failed.discard(adapters, ingestion, by=by)
         client = discarding.client_of(self.settings.clean_up_role_arn)
-        return discarding.discard(client, function, adapters.ledger, ingestion.id, by)
+        return discarding.discard(client, function, adapters.ledger, ingestion, by)
 
     def catalog_token(self) -> str:
         """Return a token that reads the catalog: the reader's, or else the functions' own."""

@@ -9,23 +9,24 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from functions.adapters.ledger.ledger import Ledger
+from functions.model.ingestion import Ingestion
 from functions.operations.decisions.failed import Outcome
 from functions.wiring import assumed
 from infra import checkup
 from lakegate.errors import LakegateError
 
 
-def discard(client: Any, function: str, ledger: Ledger, ingestion: str, by: str) -> Outcome:
+def discard(client: Any, function: str, ledger: Ledger, seen: Ingestion, by: str) -> Outcome:
     """Return the outcome, with the ingestion as the ledger has it afterwards.
 
-    `client` is of `client_of`. Raises LakegateError as `failed.discard` does,
-    and CHECKUP_FAILED if the function cannot be invoked.
+    `client` is of `client_of`. Raises LakegateError as `failed.discard` does, so MOVED_ON too if
+    it had another attempt than was `seen`, and CHECKUP_FAILED if the function cannot be invoked.
     """
-    asked = {"do": "discard", "ingestion": ingestion, "by": by}
+    asked = {"do": "discard", "ingestion": seen.id, "by": by, "attempt": seen.attempt}
     answer = checkup.ask(client, function, asked)
     if "code" in answer:
         raise LakegateError(answer["code"], answer["message"])
-    return Outcome(ledger.get(ingestion), answer["left"])
+    return Outcome(ledger.get(seen.id), answer["left"])
 
 
 def client_of(role: str) -> Any:

@@ -84,7 +84,8 @@ def _table_measures(freshness: Freshness) -> Iterator[Measure]:
         late[(("table", table),)] = table in freshness.overdue
         last[(("table", table),)] = _seconds(at)
     yield Measure("table_late", "1 if the table's next file is overdue.", late)
-    yield Measure("table_last_file_timestamp_seconds", "When the table last got a file.", last)
+    about = "When the table last got a file, or was first seen without one."
+    yield Measure("table_last_file_timestamp_seconds", about, last)
 
 
 def _oldest(landed: Iterable[str]) -> dict[Labels, float]:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from functions.model import queueing
-from functions.model.ingestion import ALERTED, NOT_STARTED, Ingestion, State
+from functions.model.ingestion import ALERTED, NOT_STARTED, UNNEEDED, Ingestion, State
 from functions.model.merge_commit import rows_of
 from functions.model.shown_state import state_words
 
@@ -54,11 +54,18 @@ def why_again(ingestion: Ingestion) -> str:
     if last == "held again":
         return "it waited for files that landed before it"
     if not ingestion.is_retried and last != "run again":
-        asked = ingestion.decisions.actions[-1] if ingestion.decisions.actions else None
-        return f"{asked.what} requested by {asked.by}" if asked else "replay requested"
+        return _requested(ingestion, last)
     if ingestion.failures:
         return "the run before did not finish it"
     return "main or its contract changed, or a right was missing"
+
+
+def _requested(ingestion: Ingestion, step: str) -> str:
+    """Describe who asked for its attempt; an approval of rows on a branch began none."""
+    approved = [a for a in ingestion.decisions.actions if a.at == ingestion.times.get("approved")]
+    if step == "approved" and any(each.attempt < ingestion.attempt for each in approved):
+        return f"publish requested{ingestion.by_whom('approved')}"
+    return f"replay requested{ingestion.by_whom('replayed')}"
 
 
 def attempt(ingestion: Ingestion) -> str:
@@ -75,6 +82,15 @@ def published_together(ingestion: Ingestion) -> str:
     return f"with {many:,} other {'file' if many == 1 else 'files'}"
 
 
+def branch(ingestion: Ingestion) -> str:
+    """Return its branch, with a note if it is gone; a failed one's is evidence until a discard."""
+    gone = " (discarded)" if ingestion.decisions.discarded else ""
+    if ingestion.cleaned and ingestion.state in UNNEEDED:
+        why = "after its merge" if ingestion.merge_hash else "as nobody needs it"
+        gone = f" (deleted {why})"
+    return f"{ingestion.branch}{gone}" if ingestion.branch else ""
+
+
 def job_run(ingestion: Ingestion) -> str:
     """Return the job run of its last attempt, with a note if other files may share it."""
     shared = " (shared)" if ingestion.is_shared else ""
@@ -82,8 +98,11 @@ def job_run(ingestion: Ingestion) -> str:
 
 
 def replayed(outcome: "Outcome") -> str:
-    """Describe a replay, which may wait for a job run."""
+    """Describe a replay, which may wait for a job run, or end where none can be started."""
     now = outcome.ingestion
+    if now.ended:
+        why = f": {now.reason.message}" if now.reason else ""
+        return f"attempt {now.attempt} of {now.name} is {now.state}{why}"
     what = "requested" if now.state in NOT_STARTED else "started"
     return f"{what} attempt {now.attempt} of {now.name}"
 

@@ -54,8 +54,8 @@ def replay(
 ) -> None:
     """Run the job of rejected or errored files or changes again, each on a new branch.
 
-    Each is decided alone: exits 1 if one could not be. With --wait, exits like `lakegate drop`: 0
-    published, 3 rejected, 4 errored, 5 ignored.
+    Each is decided alone: exits 1 if one could not be, 4 if one errs at once. With --wait, exits
+    like `lakegate drop`: 0 published, 3 rejected, 4 errored, 5 ignored.
     """
     adapters = find(context.obj).adapters()
     subjects = _subjects(adapters, identities, cause, despite)
@@ -196,16 +196,20 @@ def _end(adapters: Adapters, code: int, waited: Sequence[Ingestion], seconds: fl
 
 
 def report_replay(outcome: "Outcome") -> int:
-    """Print that the job was started; return the exit code."""
+    """Print that the job was started; return the ingestion's exit code if it failed at once."""
     terminal.out().print(outcomes.replayed(outcome), soft_wrap=True)
     _report_next_step(outcome)
-    return 0
+    return _code(outcome)
 
 
 def report_publish(outcome: "Outcome", by: str) -> int:
     """Print whether the ingestion is published; return its exit code if it failed again."""
     terminal.out().print(outcomes.approved(outcome, by), soft_wrap=True)
     _report_next_step(outcome)
+    return _code(outcome)
+
+
+def _code(outcome: "Outcome") -> int:
     failed = outcome.ingestion.state in ALERTED
     return exit_code([TrackedIngestion(outcome.ingestion)]) if failed else 0
 

@@ -21,7 +21,12 @@ def expire(
     context: typer.Context,
     days: Annotated[
         int | None,
-        typer.Option("--older-than", min=0, help="Age in days. Default: the deployment's policy."),
+        typer.Option(
+            "--older-than",
+            min=0,
+            max=36_500,
+            help="Age in days. Default: the deployment's policy.",
+        ),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only list what would be deleted.")

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from access.deployment.choice import find
 from access.ingestions.follow import TrackedIngestion
 from access.ingestions.identify import identified
-from access.ingestions.outcomes import attempt, job_run, published_together, waits
+from access.ingestions.outcomes import attempt, branch, job_run, published_together, waits
 from access.ingestions.shared_runs import places
 from cli.console import audit, json_output, terminal
 from cli.console.options import AsJson, Id
@@ -71,12 +71,12 @@ def page(
                 ("superseded by", ingestion.superseded_by),
                 ("mends", _mends(ingestion)),
                 ("published despite newer", ingestion.decisions.despite),
-                ("branch", _branch(ingestion)),
+                ("branch", branch(ingestion)),
                 ("branched from", ingestion.base_hash),
                 ("audited at", ingestion.audited_hash),
                 ("merged as", ingestion.merge_hash),
                 ("published", published_together(ingestion)),
-                ("rows removed", removal),
+                ("removal of rows", removal),
                 ("job run", job_run(ingestion)),
                 ("attempt", attempt(ingestion)),
                 ("contract", ingestion.terms.contract_key),
@@ -155,13 +155,6 @@ def _mends(ingestion: Ingestion) -> str:
     made = ingestion.mends
     by = f" by {made.by}" if made and made.by else ""
     return f"{made.ingestion} with {made.file}{by}" if made else ""
-
-
-def _branch(ingestion: Ingestion) -> str:
-    merged = "after its merge" if ingestion.merge_hash else "not needed"
-    gone = f" (deleted {merged})" if ingestion.cleaned else ""
-    gone = " (discarded)" if ingestion.decisions.discarded else gone
-    return f"{ingestion.branch}{gone}" if ingestion.branch else ""
 
 
 def _approval(ingestion: Ingestion) -> str:

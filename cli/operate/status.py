@@ -20,6 +20,7 @@ from functions.adapters.all import Adapters
 from functions.model.commits import MAIN
 from functions.model.notes.upkeep_note import UpkeepNote
 from functions.model.shown_state import ShownState, is_approved
+from functions.operations.missing_files import due
 from functions.pipeline.start.spending import spending
 from lakegate.errors import LakegateError
 from lakegate.times import moment
@@ -127,7 +128,7 @@ def counts(adapters: Adapters) -> dict[str, Any]:
         "counts": {state.value: states[state] for state in ShownState},
         "approved": approved,
         "overdue": overdue,
-        "due": _due(adapters, overdue),
+        "due": due(adapters, overdue),
         "upkeep": _upkeep(adapters.ledger.upkeep()),
         "shared_runs": {"waiting": waiting, **_runs(adapters)},
         "budget": _budget(adapters),
@@ -137,13 +138,6 @@ def counts(adapters: Adapters) -> dict[str, Any]:
 def _budget(adapters: Adapters) -> str:
     budget, spent = adapters.settings.daily_budget_usd, spending(adapters)
     return (spent.why_wait(budget) or spent.amounts(budget)) if budget else ""
-
-
-def _due(adapters: Adapters, overdue: Mapping[str, str]) -> dict[str, str]:
-    """Return when the next file of each overdue table was due."""
-    contracts = [each.contract for each in adapters.lake.contracts(None)] if overdue else []
-    late = ((each.table, each.expected) for each in contracts if each.table in overdue)
-    return {table: expected.due(overdue[table]) for table, expected in late if expected}
 
 
 def overdue_words(overdue: Mapping[str, str], due: Mapping[str, str]) -> list[str]:

@@ -102,7 +102,7 @@ def _head(known: Account) -> None:
             st.text(visible(words))
     if known.undone:
         with st.container(border=True):
-            st.markdown(":material/undo: **Its rows were removed on request**")
+            st.markdown(":material/undo: **Somebody asked to have its rows removed**")
             st.text(visible(known.undone))
     if one.superseded_by:
         label = f"The newer version, {code(one.superseded_by[:ID_PART])}"

@@ -31,6 +31,7 @@ from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import StoredContract
 from functions.model.commits import Commit
+from functions.operations.missing_files import due
 from lakegate import times
 from lakegate.contract.checks import Check, Metric
 from lakegate.contract.columns import Column
@@ -83,7 +84,7 @@ def _every(adapters: Adapters, reader: Reader) -> None:
     now = adapters.now()
     since, until = bounds(Window.MONTH, now)
     landed = lately(adapters.ledger.landed(since, until), since, Window.MONTH.span.days + 1)
-    late = adapters.ledger.freshness().since()
+    late = due(adapters, adapters.ledger.freshness().since())
     rows = [_line(name, landed.get(name), late.get(name, ""), now) for name in names]
     above = st.container()
     pressed, chosen = listing.pick(harmless(rows), "tables", _LATELY, "single-row", "Tables")

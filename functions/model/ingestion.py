@@ -207,6 +207,11 @@ class Ingestion:
         """Return the code of the reason for its final state, "" without one."""
         return self.reason.code if self.reason else ""
 
+    def by_whom(self, step: str) -> str:
+        """Return ` by NAME` of who asked for a step that was done, "" if nobody gave a name."""
+        at = self.times.get(step)
+        return next((f" by {each.by}" for each in self.decisions.actions if each.at == at), "")
+
     def is_approved_despite(self, code: str) -> bool:
         """Return whether a person approved its publishing, which was refused for this reason."""
         return self.decisions.approval is not None and self.reason_code == code

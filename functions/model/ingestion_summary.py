@@ -110,17 +110,19 @@ def status_text(ingestion: Ingestion) -> str:
     """Return the ingestion's state in words, to say why it cannot be changed otherwise."""
     state, times = ingestion.state, ingestion.times
     words = f"it is {state}"
-    if approval := ingestion.decisions.approval:
-        words += f", approved by {approval.by} ({approval.at})"
-    elif ingestion.decisions.discarded:
-        words += f", already discarded on {moment(times.get('discarded', ''))}"
+    if ingestion.decisions.discarded:
+        by = ingestion.by_whom("discarded")
+        words += f", already discarded{by} on {moment(times.get('discarded', ''))}"
     elif ingestion.superseded_by:
         words += (
             f", superseded by {ingestion.superseded_by}, a newer version that is published "
             f"({times.get('superseded', '')})"
         )
-    elif state in IN_FLIGHT and (replayed := times.get("replayed")):
-        words += f", attempt {ingestion.attempt}, replayed ({replayed})"
+    elif approval := ingestion.decisions.approval:
+        words += f", approved by {approval.by} ({approval.at})"
+    elif replayed := times.get("replayed"):
+        by = ingestion.by_whom("replayed")
+        words += f", attempt {ingestion.attempt}, replayed{by} ({replayed})"
     if ingestion.awaits_shared_run:
         words += ", and waits for a shared run"
     return words

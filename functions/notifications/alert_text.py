@@ -248,7 +248,7 @@ def _recovery(ingestion: Ingestion) -> tuple[str, str]:
     name, approval = ingestion.name, ingestion.decisions.approval
     if ingestion.decisions.discarded:
         words = "Its branch is deleted. A replay reads the file again."
-        return f"Discarded{_by_whom(ingestion, 'discard')}: {name}", words
+        return f"Discarded{ingestion.by_whom('discarded')}: {name}", words
     if ingestion.superseded_by:
         words = (
             f"It was {ingestion.state} ({reason_code(ingestion)}), and a newer version is "
@@ -263,14 +263,8 @@ def _recovery(ingestion: Ingestion) -> tuple[str, str]:
     if approval:
         words = f"{rows}, approved by {approval.by}: {approval.reason}"
         return f"Published anyway by {approval.by}: {name}", words
-    title = f"Published after replay{_by_whom(ingestion, 'replay')}: {name}"
+    title = f"Published after replay{ingestion.by_whom('replayed')}: {name}"
     return title, f"{rows}, by attempt {ingestion.attempt}."
-
-
-def _by_whom(ingestion: Ingestion, what: str) -> str:
-    """Return ` by NAME` of who did that last, "" if nobody gave a name."""
-    names = [action.by for action in ingestion.decisions.actions if action.what == what]
-    return f" by {names[-1]}" if names else ""
 
 
 def _what_happened(ingestion: Ingestion) -> str:

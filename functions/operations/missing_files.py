@@ -4,7 +4,7 @@ How often a table gets files is in its contract (`slaProperties`). When it got t
 main's log, so nothing is written for each file; what was told to owners is kept in the ledger.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
 from functions.adapters.all import Adapters
@@ -39,6 +39,13 @@ def missing_files(adapters: Adapters) -> Iterator[str]:
         adapters.ledger.save_freshness(after)
     except Moved:
         logger.info("another sweep looks for missing files")
+
+
+def due(adapters: Adapters, overdue: Mapping[str, str]) -> dict[str, str]:
+    """Return when the next file of each table was due that got none since these times."""
+    waiting = _expecting(adapters).values() if overdue else ()
+    late = ((each.table, each.expected) for each in waiting if each.table in overdue)
+    return {table: expected.due(overdue[table]) for table, expected in late if expected}
 
 
 def _expecting(adapters: Adapters) -> dict[str, Contract]:

@@ -38,7 +38,7 @@ def digest(
         *([section(link(page_url, "The quality page"))] if page_url else []),
     )
     text = f"{title}: {_summary(week)}"
-    return Alert(text=text, blocks=blocks, about=f"digest {until:%Y-%m-%d}", kind=Kind.DIGEST)
+    return Alert(text=text, blocks=blocks, about=f"digest {until.isoformat()}", kind=Kind.DIGEST)
 
 
 def _summary(week: Week) -> str:

@@ -291,7 +291,7 @@ def test_who_may_discard_discards_without_the_publishers_token(gate: Gate, ann: 
     bad = gate.end(gate.drop("rights/late/bad.csv", b"id,amount\n1,101\n"))
     assert bad.state is State.REJECTED
     invoker, name = ann.client("lambda"), gate.stack.functions["expire"]
-    outcome = discarding.discard(invoker, name, gate.adapters.ledger, bad.id, "Ann")
+    outcome = discarding.discard(invoker, name, gate.adapters.ledger, bad, "Ann")
     assert (outcome.ingestion.decisions.discarded, outcome.left) == (True, "")
     assert gate.adapters.catalog.branches(bad.branch) == []
     for other in set(gate.stack.functions.values()) - {name}:

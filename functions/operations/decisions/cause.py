@@ -81,7 +81,8 @@ def refusal(ingestion: Ingestion, result: "Outcome | LakegateError") -> str:
     if isinstance(result, LakegateError):
         return f"{ingestion.name}: {one_line(' '.join(result.message.split()))[:_LONGEST_WHY]}"
     now = result.ingestion
-    return f"{now.name}: {status_text(now)[:_LONGEST_WHY]}" if now.is_open else ""
+    why = one_line(now.reason.message) if now.reason else status_text(now)
+    return f"{now.name}: {why[:_LONGEST_WHY]}" if now.is_open else ""
 
 
 def told(done: str, files: int, refusals: Sequence[str], refused: int) -> str:
@@ -93,5 +94,5 @@ def told(done: str, files: int, refusals: Sequence[str], refused: int) -> str:
     if not refused:
         return words
     more = refused - len(refusals[:MOST_REFUSALS])
-    last = [f"and {more:,} more, which still wait"] if more else []
+    last = [f"and {more:,} more"] if more else []
     return f"{words}; not these {refused:,}: {'; '.join([*refusals[:MOST_REFUSALS], *last])}"

@@ -65,6 +65,7 @@ def replay(
         require_original(adapters, ingestion)
 
     def decide(now: Ingestion) -> Ingestion:
+        _require_undecided(ingestion, now)
         require_unmended(adapters, now)
         replayed = _replayed(now, by, adapters.now(), original=original)
         return replayed.but(decisions=replace(replayed.decisions, despite=despite))
@@ -102,6 +103,7 @@ def publish_anyway(
         require_unmended(adapters, now)
         _require_seen(ingestion, now)
         approved = _approved(now, Approval(by.strip(), reason.strip(), adapters.now(), checks))
+        _require_undecided(ingestion, now)
         approved = approved.but(decisions=replace(approved.decisions, despite=despite))
         return approved if as_wanted else _run_again(approved, null_unreadable=null_unreadable)
 
@@ -119,6 +121,12 @@ def _require_seen(seen: Ingestion, now: Ingestion) -> None:
     if now.reason and now.reason_code != seen.reason_code:
         message = f"it is {now.state} for another reason by now: {now.reason.message}"
         raise LakegateError("MOVED_ON", message)
+
+
+def _require_undecided(seen: Ingestion, now: Ingestion) -> None:
+    """Raise LakegateError MOVED_ON where somebody decided about it since it was seen."""
+    if any(now.times.get(step) != seen.times.get(step) for step in ("approved", "discarded")):
+        raise LakegateError("MOVED_ON", f"another process was faster: {status_text(now)}")
 
 
 def must_run_again(report: AuditReport, *, null_unreadable: bool) -> bool:
@@ -152,7 +160,13 @@ def mark_discarded(
     Raises as `discard` does.
     """
     failed = withdrawn(adapters, ingestion)
-    return save_decision(adapters, failed, lambda now: _discarded(adapters, now, before or "~", by))
+
+    def decide(now: Ingestion) -> Ingestion:
+        if not now.decisions.discarded:
+            _require_undecided(failed, now)
+        return _discarded(adapters, now, before or "~", by)
+
+    return save_decision(adapters, failed, decide)
 
 
 def branches(ingestion: Ingestion, references: Mapping[str, str]) -> dict[str, str]:
@@ -188,23 +202,28 @@ def save_decision(
                 return now
             if now.revision == ingestion.revision:
                 raise
-            if now.attempt != ingestion.attempt:
-                message = f"another process was faster: {status_text(now)}"
-                raise LakegateError("MOVED_ON", message) from None
+            require_attempt(now, ingestion.attempt)
             ingestion = now
     message = f"other processes keep changing ingestion {ingestion.id}: try again"
     raise Transient("LEDGER_MOVED", message)
 
 
+def require_attempt(now: Ingestion, seen: int) -> None:
+    """Raise LakegateError MOVED_ON where it had another attempt since a person saw it."""
+    if now.attempt != seen:
+        message = f"another process was faster: {status_text(now)}"
+        raise LakegateError("MOVED_ON", message)
+
+
 def _replayed(now: Ingestion, by: str, at: str, *, original: bool) -> Ingestion:
     require_failed(now, "replayed")
-    if now.decisions.branches_to_delete:
-        message = f"its discard is unfinished: run `lakegate discard {now.id}`, then replay it"
-        raise LakegateError("DISCARD_UNFINISHED", message)
     fresh = next_attempt(now.step("replayed", at))
     asked = now.decisions.acted("replay", by.strip(), at, now.attempt)
     return fresh.but(
-        decisions=replace(asked, approval=None, null_unreadable=False, discarded=False),
+        # Branches that a discard did not delete yet are evidence again.
+        decisions=replace(
+            asked, approval=None, null_unreadable=False, discarded=False, branches_to_delete={}
+        ),
         contract_pinned=original,
         superseded_by="",
         alerted=False,

@@ -7,7 +7,7 @@ from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.model.ingestion_summary import status_text
 from functions.pipeline.outcome.versions import SUPERSEDED, newest_newer
 from functions.pipeline.publication.duplicates import LIKELY_DUPLICATE, brought_besides
-from functions.pipeline.start.contracts import outdated
+from functions.pipeline.start.contracts import current_requirements, outdated
 from lakegate.errors import LakegateError
 from lakegate.job.landing import LandedObject
 
@@ -27,6 +27,7 @@ def require_publishable(adapters: Adapters, ingestion: Ingestion, despite: str =
     require_rows(ingestion)
     require_branch(adapters, ingestion)
     require_new(adapters, ingestion)
+    require_contract(adapters, ingestion)
     require_newest(adapters, ingestion, despite, "publish")
 
 
@@ -38,8 +39,8 @@ def require_rows(now: Ingestion) -> None:
     require_failed(now, "published anyway")
     if now.decisions.discarded:
         message = (
-            f"it was discarded and its rows deleted: `lakegate replay {now.id}` reads the file "
-            "again"
+            f"it was discarded{now.by_whom('discarded')} and its rows deleted: "
+            f"`lakegate replay {now.id}` reads the file again"
         )
         raise LakegateError("DISCARDED", message)
     if now.state is State.ERRORED:
@@ -93,11 +94,21 @@ def require_branch(adapters: Adapters, ingestion: Ingestion) -> None:
         raise LakegateError("BRANCH_GONE", message) from error
 
 
+def require_contract(adapters: Adapters, ingestion: Ingestion) -> None:
+    """Raise LakegateError NO_CONTRACT without a contract in force, by which its rows may enter."""
+    if not current_requirements(adapters, ingestion.but(contract_pinned=False)):
+        message = (
+            f"no contract in force for {', '.join(ingestion.tables)} can be read: its rows would "
+            "not enter, and its branch would go\nCorrect it and `lakegate contract push`, then "
+            "publish."
+        )
+        raise LakegateError("NO_CONTRACT", message)
+
+
 def require_newest(adapters: Adapters, ingestion: Ingestion, despite: str, verb: str) -> None:
     """Raise LakegateError SUPERSEDED where a newer version of its key is, or may be, published.
 
-    An owner confirms by naming that version as `despite`; the message has the command, whose name
-    is the `verb`.
+    An owner confirms by naming that version as `despite`; the message shows the `verb` with it.
     """
     newer = newest_newer(adapters, ingestion)
     if newer is None or (newer.id == despite and not ingestion.terms.replaces):
@@ -114,14 +125,19 @@ def require_newest(adapters: Adapters, ingestion: Ingestion, despite: str, verb:
         )
     else:
         risk = "main may get the same rows twice"
-        why = " --by NAME --reason TEXT" if verb == "publish" else ""
         if ingestion.terms.is_ordered:
             risk = "these rows may be older than those that they would replace"
         message = (
             f"a newer version of {name} {state}, as ingestion {newer.id}: {risk}\n"
-            f"{wait}to publish both, `lakegate {verb} {ingestion.id}{why} --despite {newer.id}`"
+            f"{wait}to publish both, {command_despite(verb, ingestion, newer.id)}"
         )
     raise LakegateError(SUPERSEDED, message)
+
+
+def command_despite(verb: str, ingestion: Ingestion, newer: str) -> str:
+    """Return the command that replays or publishes an ingestion beside a newer version."""
+    needed = " --by NAME --reason TEXT" if verb == "publish" else ""
+    return f"`lakegate {verb} {ingestion.id}{needed} --despite {newer}`"
 
 
 def require_unmended(adapters: Adapters, ingestion: Ingestion) -> None:
@@ -134,7 +150,8 @@ def require_unmended(adapters: Adapters, ingestion: Ingestion) -> None:
         return
     if ingestion.decisions.mending:
         message = (
-            f"rows of {ingestion.name} are being mended, and the mended file has not landed yet\n"
+            f"rows of {ingestion.name} are being mended{ingestion.by_whom('mending')}, and the"
+            " mended file has not landed yet\n"
             f"To finish, repeat `lakegate mend`; to give it up, `lakegate discard {ingestion.id}`."
         )
         raise LakegateError("MENDED", message)

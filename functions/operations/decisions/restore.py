@@ -40,13 +40,15 @@ def is_commit(text: str) -> bool:
 def undo(adapters: Adapters, table: str, to: str) -> Undo:
     """Return how a table goes back to a commit of main, or to main's newest commit at a time.
 
-    `to` is a hash, the first characters of one (8 at least), or a time as `times.text` writes it.
+    `to` is a hash, the first characters of one (8 at least), or a time as `times.text` writes it:
+    one in whole seconds, as `lakegate log` shows them, means the end of that second.
     Raise LakegateError where main has no such commit, or the table did not exist then or has not
     changed since, or upkeep may have deleted that state.
     """
     since: list[Commit] = []
+    until = to.replace(".000+", ".999+")
     for commit, names in adapters.catalog.history():
-        if commit.hash.startswith(to) if is_commit(to) else commit.at <= to:
+        if commit.hash.startswith(to) if is_commit(to) else commit.at <= until:
             break
         if table in names:
             since.append(commit)

@@ -5,10 +5,12 @@ ingestion; to accept the loss, discard it. Both start here, with a proof that th
 """
 
 from functions.adapters.all import Adapters
+from functions.adapters.ledger.notes import Moved
 from functions.adapters.nessie import MAIN
 from functions.model import merge_commit
 from functions.model.audit_outcome import AuditOutcome
 from functions.model.ingestion import Ingestion, State
+from functions.model.ingestion_summary import status_text
 from functions.pipeline.outcome.finish import end, finish
 from functions.pipeline.outcome.reports import readable_report
 from lakegate.audit.report import Reason
@@ -21,7 +23,7 @@ def withdrawn(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     """Return an ingestion whose commit main lost as errored; return others unchanged.
 
     Its owner is notified as of every failure. Raises LakegateError ROWS_ON_MAIN where its rows may
-    be on main although no commit names it, Transient where another process was faster.
+    be on main although no commit names it, MOVED_ON where another process was faster.
     """
     if ingestion.state is not State.PUBLISHED:
         return ingestion
@@ -35,7 +37,12 @@ def withdrawn(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
         f"{ingestion.audit.rows:,} rows: main was set back, and the rows are gone from {tables}"
     )
     nothing = without_rows(ingestion, head)
-    return finish(adapters, end(adapters, nothing, State.ERRORED, Reason(WITHDRAWN, message)))
+    try:
+        ended = end(adapters, nothing, State.ERRORED, Reason(WITHDRAWN, message))
+    except Moved as moved:
+        words = f"another process was faster: {status_text(adapters.ledger.get(ingestion.id))}"
+        raise LakegateError("MOVED_ON", words) from moved
+    return finish(adapters, ended)
 
 
 def without_rows(ingestion: Ingestion, head: str) -> Ingestion:

@@ -13,10 +13,13 @@ from dashboard.views import inbox as inbox_page
 from dashboard.views import ingestion as ingestion_page
 from dashboard.views import overview as overview_page
 from functions.model.decisions import Mends
+from functions.model.ingestion import State
 from functions.model.notes.freshness import Freshness
 from functions.operations.decisions.failed import publish_anyway, replay
+from functions.pipeline.start.intake import retract
 from lakegate.audit.report import AuditReport, Reason
 from lakegate.errors import LakegateError, Transient
+from lakegate.job.change import retraction
 from lakegate.times import moment
 from tests.fakes.deployment import OTHER_TABLE, TABLE, Deployment
 from tests.fakes.examples import WRONG, WRONG_FILE
@@ -102,6 +105,38 @@ def test_a_table_is_asked_for_in_all_parts(deployment: Deployment) -> None:
     assert app.selectbox[0].options == ["All tables", TABLE, OTHER_TABLE]
     app.selectbox[0].select(OTHER_TABLE).run()
     assert {each.label: each.value for each in app.metric}["landed"] == "1"
+
+
+@pytest.mark.parametrize(("mode", "said"), [("add", "--despite"), ("replace", "drop it again")])
+def test_a_superseded_file_names_what_brings_its_rows(
+    deployment: Deployment, mode: str, said: str
+) -> None:
+    """The tips of what is not offered have commands that work, with all options that they need."""
+    deployment.ask(onNewVersion=mode)
+    old = deployment.land("shop/orders/c.csv", script=rejected)
+    deployment.settle()
+    deployment.land("shop/orders/c.csv", script=passed)
+    deployment.settle()
+    known = deployment.ingestion(old)
+    app = seen(ingestion_page.show, deployment, id=known.id)
+    replays, publishes = (each.help for each in app.button[:2])
+    assert known.superseded_by
+    assert said in replays
+    assert said in publishes
+    assert ("--by NAME --reason TEXT" in publishes) is (mode == "add")
+
+
+def test_rows_are_not_called_removed_whose_removal_was_rejected(deployment: Deployment) -> None:
+    """While a retraction is no more than asked for, or rejected, the page says so."""
+    file = next(each for each in deployment.ledger.all() if each.state is State.PUBLISHED)
+    asked = retraction(TABLE, file.id).landed("lake")
+    deployment.script(asked, rejected)
+    retract(deployment.adapters, file, "Ann", "wrong day")
+    deployment.settle()
+    shown = everything(seen(ingestion_page.show, deployment, id=file.id))
+    assert "asked to have its rows removed" in shown
+    assert "by Ann: wrong day (it is rejected)" in shown
+    assert "were removed" not in shown
 
 
 def test_a_rejected_file_is_explained(deployment: Deployment) -> None:

@@ -67,7 +67,7 @@ def test_rows_are_counted_back_from_now() -> None:
         ("", "; none has come yet."),
         (
             "2026-03-08T10:00:00.000+00:00",
-            "; the last one came 2 h ago, and the next one is late in 1 d.",
+            "; none has come for 2 h, and the next one is late in 1 d.",
         ),
     ],
 )
@@ -78,7 +78,7 @@ def test_a_table_is_due(last: str, words: str) -> None:
 
 def test_a_table_is_late() -> None:
     """The next file is late once the last one is older than that."""
-    words = "a file is expected every 1 day, 4 hours late, and the last one came 2 d ago."
+    words = "a file is expected every 1 day, 4 hours late, and none has come for 2 d."
     assert said("2026-03-06T12:00:00.000+00:00") == f"Late by 20 h: {words}"
 
 

@@ -64,7 +64,7 @@ def test_a_table_shows_its_failures_its_files_and_its_freshness() -> None:
     assert "Needs a decision" in shown
     assert [list(grid["file"]) for grid in grids] == [["bad.csv"], ["bad.csv", "good.csv"]]
     assert {table for grid in grids for table in grid["table"]} == {TABLE}
-    assert "expected every 3,650 days; the last one came 2 h ago" in shown
+    assert "expected every 3,650 days; none has come for 2 h" in shown
     assert {each.label: each.value for each in app.metric}["mean file"] == "1.5 KB"
     discard(made.adapters, made.ingestion(bad), by="Ann")
     assert "Needs a decision" not in everything(view(made, name=TABLE))
@@ -99,6 +99,16 @@ def test_a_contract_without_service_levels_expects_nothing() -> None:
     plain = ORDERS.replace("slaProperties: [{property: frequency, value: 10, unit: y}]\n", "")
     made.lake.put_text(f"contracts/{TABLE}.yaml", plain.encode())
     assert "expected" not in everything(view(made, name=TABLE))
+
+
+def test_a_table_is_listed_as_late_since_its_file_was_due() -> None:
+    """In the list a table is late since its next file was due, not since the last one came."""
+    made = Deployment()
+    made.lake.put_text(f"contracts/{TABLE}.yaml", ORDERS.replace("unit: y", "unit: h").encode())
+    last = made.clock.now()
+    made.ledger.save_freshness(Freshness(last, {TABLE: last}, (TABLE,)))
+    made.clock.pass_(13 * 3_600)
+    assert view(made).dataframe[0].value.iloc[0]["late"] == "since 3 h ago"
 
 
 def test_without_a_name_the_tables_are_listed() -> None:

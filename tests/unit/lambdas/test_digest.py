@@ -180,17 +180,17 @@ def test_no_name_breaks_it(name: str, table: str, cause: str) -> None:
 
 
 @pytest.mark.parametrize("channel", ["", "#weekly"])
-def test_a_day_is_reported_once(channel: str) -> None:
-    """The digest is posted once, even if the schedule runs twice."""
+def test_a_week_is_reported_once(channel: str) -> None:
+    """The digest is posted once, even if the schedule runs twice; and whenever somebody asks."""
     deployment = Scenario()
     deployment.land("shop/orders/a.parquet")
     deployment.land("shop/orders/b.parquet", script=rejected)
     deployment.ended("shop/orders/c.parquet", script=errored)
-    for _ in range(2):
-        assert review(deployment.adapters, channel) == 3
+    for until in ("2026-03-01T13:00:00Z", "2026-03-01T13:00:00Z", ""):
+        assert review(deployment.adapters, channel, until) == 3
     digests = [(to, alert) for to, alert in deployment.alerts.posted if alert.kind is Kind.DIGEST]
-    ((to, alert),) = digests
-    assert to == channel
+    (to, alert), (_, asked) = digests
+    assert (to, asked.text) == (channel, alert.text)
     assert "3 files landed: 1 published, 1 rejected, 1 errored." in alert.text
     assert "Waiting for a decision: 2 files" in str(alert.blocks)
 

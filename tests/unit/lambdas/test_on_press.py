@@ -155,6 +155,25 @@ def test_the_slower_person_reads_who_was_faster(deployment: Scenario, landed: La
     ]
 
 
+def test_a_press_is_answered_again_once_something_else_is_true(
+    deployment: Scenario, landed: LandedObject
+) -> None:
+    """Who presses a refused button again reads what became of the file since."""
+    bobs = wish(deployment, landed, by=BOB)
+    deployment.script(landed, rejected)
+    act(deployment.adapters, wish(deployment, landed))
+    act(deployment.adapters, bobs)
+    deployment.settle()
+    for _ in range(2):
+        act(deployment.adapters, bobs)
+    changed = "could not replay a.parquet: the ingestion changed since this alert: it is"
+    refused = [each.text for each in answers(deployment)[1:]]
+    assert [text.partition(" (2026")[0] for text in refused] == [
+        f"{BOB} {changed} {state}, attempt 2, replayed by {ADA}"
+        for state in ("submitted", "rejected")
+    ]
+
+
 def test_another_end_of_the_same_attempt_may_be_decided_on() -> None:
     """After a failed publication the new alert's buttons work again."""
     deployment, landed = unreplaceable()

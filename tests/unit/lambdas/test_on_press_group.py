@@ -17,6 +17,7 @@ from functions.operations.upkeep.expire import expire
 from infra.local.slack.blocks import problems
 from lakegate.errors import Transient
 from lakegate.job.landing import LandedObject
+from tests.fakes.deployment import TABLE
 from tests.fakes.faults import Fault, ProcessDied, die
 from tests.fakes.job import passed, rejected
 from tests.fakes.promises import check_promises
@@ -175,7 +176,20 @@ def test_what_is_not_decided_is_named_with_the_reason() -> None:
     work(deployment, agreed(question, "it is known"))
     words = answers(deployment)[-1].text
     assert words.startswith(f"{ADA} approved 3 of 15 files; not these 12: 0003.csv: its branch")
-    assert words.endswith("; and 2 more, which still wait")
+    assert words.endswith("; and 2 more")
+
+
+def test_a_file_that_is_rejected_again_at_once_has_that_reason() -> None:
+    """What was approved and is kept from main by something else is named with what that is."""
+    deployment = Scenario()
+    deployment.ask(onNewVersion="replace")
+    deployment.ended("shop/orders/0000.csv")
+    deployment.others.compact(TABLE)
+    bad = land(deployment, "shop/orders/0000.csv")
+    deployment.settle()
+    work(deployment, agreed(press(deployment, bad, Verb.PUBLISH), "it is known"))
+    words = answers(deployment)[-1].text
+    assert "approved 0 of 1 file; not these 1: 0000.csv: the earlier rows of this key" in words
 
 
 def test_a_file_that_somebody_decided_about_meanwhile_is_left_alone() -> None:

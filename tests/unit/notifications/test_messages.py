@@ -100,10 +100,11 @@ def test_a_long_name_hides_neither_state_nor_main(name: str, table: str) -> None
 def test_a_recovery_names_who_decided() -> None:
     """The title of a recovery names who discarded, replayed or approved."""
     acted = {what: Decisions().acted(what, "Ada", "2026", 1) for what in ("discard", "replay")}
+    times = {"discarded": "2026", "replayed": "2026"}
     approval = Approval("Ada", "a refund", "2026", ())
     for each, title in (
         (
-            INGESTION.but(decisions=replace(acted["discard"], discarded=True)),
+            INGESTION.but(decisions=replace(acted["discard"], discarded=True), times=times),
             "Discarded by Ada: a.csv",
         ),
         (
@@ -111,7 +112,7 @@ def test_a_recovery_names_who_decided() -> None:
             "Discarded: a.csv",
         ),
         (
-            INGESTION.but(decisions=acted["replay"], state=State.PUBLISHED),
+            INGESTION.but(decisions=acted["replay"], state=State.PUBLISHED, times=times),
             "Published after replay by Ada: a.csv",
         ),
         (

@@ -4,17 +4,22 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pytest
 
 from functions.model import merge_commit
+from functions.model.decisions import Approval
 from functions.model.ingestion import Ingestion, State
+from functions.model.ingestion_summary import status_text
 from functions.model.messages.alert import Kind
 from functions.operations.decisions.failed import Outcome, mark_discarded, publish_anyway
+from functions.operations.upkeep.expire import expire
 from lakegate.audit.report import AuditReport, Status
 from lakegate.errors import LakegateError, Transient
 from lakegate.job.landing import LandedObject
-from tests.fakes.deployment import ORDERS
+from lakegate.refusals import RightMissing
+from tests.fakes.deployment import ORDERS, TABLE
 from tests.fakes.faults import KINDS, Fault, ProcessDied, When, die
 from tests.fakes.job import errored, passed, rejected
 from tests.fakes.promises import ends, left_behind, publishing
@@ -209,6 +214,21 @@ def test_a_discarded_one_can_be_replayed(deployment: Scenario, landed: LandedObj
     assert (now.state, now.decisions.discarded) == (State.PUBLISHED, False)
 
 
+def test_a_discard_that_is_only_marked_can_be_replayed(
+    deployment: Scenario, landed: LandedObject
+) -> None:
+    """Between a button's discard and the clean-up a replay takes it back, as people are told."""
+    mark_discarded(deployment.adapters, deployment.ingestion(landed), by="Ann")
+    deployment.replay(landed, by="Bob")
+    assert not [each for each in expire(deployment.adapters, 0) if each.ingestion]
+    again = deployment.end_of(landed)
+    assert (again.state, again.attempt, again.is_open) == (State.REJECTED, 2, True)
+    deployment.script(landed, passed)
+    deployment.replay(again)
+    deployment.check()
+    assert deployment.on_main(landed) == [True]
+
+
 def test_one_without_a_branch_is_discarded_all_the_same() -> None:
     """An ingestion without a contract has nothing to delete, and is discarded."""
     deployment = Scenario()
@@ -264,6 +284,77 @@ def test_discarded_rows_are_not_published(deployment: Scenario, landed: LandedOb
         deployment.publish_anyway(landed)
     with pytest.raises(LakegateError, match="already discarded on 1 Mar 2026"):
         deployment.discard(landed)
+
+
+def test_the_slower_reads_who_decided(deployment: Scenario, landed: LandedObject) -> None:
+    """Who comes too late reads who replayed or discarded the file, also where it failed again."""
+    deployment.replay(landed, by="Ann")
+    with pytest.raises(LakegateError, match=r"submitted, attempt 2, replayed by Ann \("):
+        deployment.discard(landed, by="Bob")
+    deployment.settle()
+    deployment.discard(landed, by="Bob")
+    with pytest.raises(LakegateError, match="already discarded by Bob on 1 Mar 2026"):
+        deployment.discard(landed, by="Cem")
+
+
+def test_nobody_is_said_to_have_done_what_no_name_was_given_for(
+    deployment: Scenario, landed: LandedObject
+) -> None:
+    """A discard without a name is not told as that of who discarded an earlier attempt."""
+    deployment.discard(landed, by="Ann")
+    deployment.replay(landed)
+    deployment.settle()
+    discarded = deployment.discard(landed).ingestion
+    assert deployment.alerts.posted[-1][1].text == "Discarded: a.parquet"
+    assert "discarded on 1 Mar 2026" in status_text(discarded)
+
+
+def test_a_discard_is_told_of_what_had_been_approved(
+    deployment: Scenario, landed: LandedObject
+) -> None:
+    """What was approved, could not be published and was discarded is called discarded."""
+    approved = deployment.ingestion(landed).decisions
+    approved = replace(approved, approval=Approval("Ann", "known", deployment.clock.now(), ()))
+    now = deployment.adapters.ledger.save(deployment.ingestion(landed).but(decisions=approved))
+    assert "already discarded by Bob on" in status_text(deployment.discard(now, by="Bob").ingestion)
+
+
+@pytest.mark.parametrize("text", [None, "kind: DataContract\nnonsense"])
+def test_without_a_contract_in_force_nothing_is_approved(
+    deployment: Scenario, landed: LandedObject, text: str | None
+) -> None:
+    """A withdrawn or invalid contract refuses an approval, and the branch stays for a later one."""
+    before = deployment.ingestion(landed)
+    if text:
+        deployment.upload_contract(text)
+    else:
+        deployment.lake.delete_objects([f"contracts/{TABLE}.yaml"])
+    with pytest.raises(LakegateError, match="NO_CONTRACT") as refusal:
+        deployment.publish_anyway(landed)
+    assert "lakegate contract push" in refusal.value.message
+    deployment.settle()
+    assert deployment.ingestion(landed) == before
+    deployment.upload_contract(ORDERS)
+    assert deployment.publish_anyway(landed).ingestion.state is State.PUBLISHED
+
+
+def test_who_may_not_decide_is_not_promised_that_it_is_done_later(
+    deployment: Scenario, landed: LandedObject
+) -> None:
+    """A decision that a right refused is not recorded, and the refusal says to give it again."""
+    lacking = RightMissing("the role ann lacks the right dynamodb:PutItem on the ledger")
+    before = deployment.ingestion(landed)
+    for command in COMMANDS:
+        deployment.journal.strike("ledger.save", Fault(partial(raises, lacking)))
+        with pytest.raises(RightMissing, match="give a command again"):
+            command(deployment, landed)
+        deployment.settle()
+        assert deployment.ingestion(landed) == before
+
+
+def raises(error: Exception) -> None:
+    """Raise it."""
+    raise error
 
 
 def test_a_branch_that_is_gone_is_not_published(deployment: Scenario, landed: LandedObject) -> None:
@@ -412,6 +503,35 @@ def test_a_decision_is_for_the_attempt_that_was_seen(
         deployment.publish_anyway(landed)
     now = deployment.ingestion(landed)
     assert (now.attempt, now.state, now.decisions.approval) == (2, State.REJECTED, None)
+
+
+@pytest.mark.parametrize("command", COMMANDS[:2])
+def test_what_another_person_discarded_is_not_taken_up_unknowingly(
+    deployment: Scenario, landed: LandedObject, command: Command
+) -> None:
+    """A decision on what was seen before a discard is refused, and names who discarded it."""
+    seen: Any = deployment.ingestion(landed)
+    discarded = deployment.discard(landed, by="Bob").ingestion
+    with pytest.raises(LakegateError) as refusal:
+        command(deployment, seen)
+    assert "discarded by Bob" in refusal.value.message
+    assert deployment.ingestion(landed) == discarded
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_another_person_approved_is_not_undone_unknowingly(command: Command) -> None:
+    """A decision on what was seen before an approval is refused, also if that came to nothing."""
+    deployment = Scenario()
+    deployment.ask(onNewVersion="replace")
+    deployment.ended()
+    deployment.others.compact(TABLE)
+    seen: Any = deployment.ended(script=rejected)
+    deployment.publish_anyway(seen, by="Bob")
+    assert deployment.end(seen) == "rejected CANNOT_REPLACE"
+    after = deployment.ingestion(seen)
+    with pytest.raises(LakegateError, match="MOVED_ON"):
+        command(deployment, seen)
+    assert deployment.ingestion(seen) == after
 
 
 def test_a_replay_begins_with_nothing_of_the_attempt_before(

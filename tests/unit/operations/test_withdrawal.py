@@ -1,5 +1,6 @@
 """The rows that main lost when it was set back, which can be replayed once or discarded."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
@@ -109,12 +110,13 @@ def test_a_fault_anywhere_doubles_and_loses_nothing(kind: str) -> None:
         assert codes(deployment) == []
 
 
-def test_the_second_of_two_replays_is_refused() -> None:
-    """The second of two replays is outdated and changes nothing."""
+@pytest.mark.parametrize("decide", [Scenario.replay, Scenario.discard])
+def test_the_second_of_two_decisions_is_refused(decide: Callable[..., Outcome]) -> None:
+    """The second decision is outdated, changes nothing, and names who was faster."""
     deployment, lost = put_back()
-    deployment.replay(lost)
-    with pytest.raises(LakegateError, match=r"LEDGER_MOVED|MOVED_ON"):
-        deployment.replay(lost)
+    deployment.replay(lost, by="Ann")
+    with pytest.raises(LakegateError, match=r"MOVED_ON: .* attempt 2, replayed by Ann"):
+        decide(deployment, lost, by="Bob")
     deployment.settle()
     assert len(deployment.published_files()) == 2
 

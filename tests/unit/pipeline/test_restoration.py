@@ -76,6 +76,19 @@ def test_a_commit_says_who_went_back_to_where_and_why(deployment: Scenario) -> N
     assert (found.problems, found.remarks) == ((), ())
 
 
+def test_a_commit_is_found_by_the_second_that_its_log_shows(deployment: Scenario) -> None:
+    """`lakegate log` shows whole seconds: one of them means all of it, the commit included."""
+    deployment.ended()
+    deployment.clock.pass_(60)
+    second = merge_commit.commit_of(deployment.catalog.log(), deployment.ended(OTHER))
+    deployment.clock.pass_(60)
+    deployment.ended(LATE)
+    assert not second.at.endswith(".000+00:00")
+    found = undo(deployment.adapters, TABLE, f"{second.at[:19]}.000+00:00").to
+    there, wanted = (deployment.catalog.metadata(each.hash, TABLE) for each in (found, second))
+    assert there == wanted
+
+
 def test_rows_that_a_change_rewrote_come_back(deployment: Scenario) -> None:
     """Data files that are no longer listed are written again."""
     first = deployment.ended()

@@ -25,7 +25,7 @@ def test_a_retraction_is_named_with_its_state(deployment: Scenario) -> None:
     )
     deployment.settle()
     assert undone(deployment.adapters, file).endswith("(it is published)")
-    assert facts(account(deployment.adapters, file))["rows removed"] == (
+    assert facts(account(deployment.adapters, file))["removal of rows"] == (
         undone(deployment.adapters, file),
     )
 
@@ -47,4 +47,4 @@ def test_a_restoration_to_before_it_is_named(deployment: Scenario) -> None:
     done = restored(deployment, first.merge_hash)
     assert undone(deployment.adapters, second).startswith(f"undone by commit {done.merge_hash}: ")
     assert undone(deployment.adapters, first) == ""
-    assert "rows removed" not in facts(account(deployment.adapters, first))
+    assert "removal of rows" not in facts(account(deployment.adapters, first))

@@ -34,5 +34,5 @@ def test_a_missing_right_is_reported() -> None:
     assert report.reason == Reason(
         "RIGHT_MISSING",
         "the role job lacks the right s3:GetObject on arn:aws:s3:::lake/a\n"
-        "Grant it: what failed for it is tried again by itself",
+        "Grant it: functions and job runs try again by themselves; give a command again",
     )

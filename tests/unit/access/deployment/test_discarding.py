@@ -10,6 +10,7 @@ from botocore.exceptions import NoCredentialsError
 
 from access.deployment import discarding
 from functions.expire import answer
+from functions.model.ingestion import Ingestion
 from functions.operations.decisions.failed import Outcome
 from lakegate.errors import LakegateError
 from tests.fakes import wire
@@ -38,7 +39,7 @@ class Refused:
         raise NoCredentialsError
 
 
-def discarded(deployment: Scenario, client: Any, ingestion: str) -> Outcome:
+def discarded(deployment: Scenario, client: Any, ingestion: Ingestion) -> Outcome:
     """Return the outcome of Ann's request."""
     ledger: Any = deployment.ledger
     return discarding.discard(client, "lakegate-dev-expire", ledger, ingestion, "Ann")
@@ -48,7 +49,7 @@ def test_the_outcome_is_that_of_ones_own_discard(deployment: Scenario) -> None:
     """The ingestion afterwards comes back as a value, and its branch is deleted."""
     deployment.ended(FIRST)
     bad = deployment.ended(script=rejected)
-    outcome = discarded(deployment, InvokedExpire(deployment), bad.id)
+    outcome = discarded(deployment, InvokedExpire(deployment), bad)
     assert outcome.ingestion == deployment.ingestion(bad)
     assert outcome.ingestion.decisions.discarded
     assert not deployment.catalog.branches("ingest/")
@@ -58,14 +59,25 @@ def test_a_refusal_keeps_its_code(deployment: Scenario) -> None:
     """The function's refusal is raised with its own code and message."""
     published = deployment.ended(FIRST)
     with pytest.raises(LakegateError, match="NOT_FAILED"):
-        discarded(deployment, InvokedExpire(deployment), published.id)
+        discarded(deployment, InvokedExpire(deployment), published)
+
+
+def test_another_attempt_than_was_seen_is_not_discarded(deployment: Scenario) -> None:
+    """What somebody replayed meanwhile, and failed again, is refused as by one's own rights."""
+    deployment.ended(FIRST)
+    seen = deployment.ended(script=rejected)
+    deployment.replay(seen, by="Bob")
+    deployment.settle()
+    with pytest.raises(LakegateError, match="rejected, attempt 2, replayed by Bob"):
+        discarded(deployment, InvokedExpire(deployment), seen)
+    assert not deployment.ingestion(seen).decisions.discarded
 
 
 def test_a_function_that_cannot_be_invoked_is_named(deployment: Scenario) -> None:
     """Without the right to invoke it nothing changes, and the error names the function."""
     bad = deployment.ended(script=rejected)
     with pytest.raises(LakegateError, match="lakegate-dev-expire cannot be invoked"):
-        discarded(deployment, Refused(), bad.id)
+        discarded(deployment, Refused(), bad)
     assert deployment.ingestion(bad) == bad
 
 

@@ -173,8 +173,8 @@ def test_an_interrupted_mend_is_given_up_by_a_discard(file: Rejected) -> None:
     """If nothing landed, a discard lets the file be replayed again."""
     file.deployment.kill("landing.put_over")
     with pytest.raises(ProcessDied):
-        file.mend(FIXED)
-    with pytest.raises(LakegateError, match=r"MENDED.*\n.*lakegate discard"):
+        file.mend(FIXED, by="Ann")
+    with pytest.raises(LakegateError, match=r"being mended by Ann, .*\n.*lakegate discard"):
         file.deployment.replay(file.landed)
     file.deployment.discard(file.landed)
     file.deployment.script(file.landed, passed)

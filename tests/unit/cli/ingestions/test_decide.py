@@ -8,7 +8,9 @@ import typer
 from access.ingestions.decisions import Subject
 from cli.console.options import confirm
 from cli.ingestions import decide
+from functions.model.ingestion import State
 from functions.operations.decisions.failed import Outcome
+from lakegate.audit.report import Reason
 from lakegate.errors import LakegateError
 from tests.unit.cli.cli_examples import AUDITED, LANDED, PUBLISHED, REJECTED, SUBMITTED
 
@@ -20,6 +22,7 @@ def shown(call: Callable[[], int], capsys: pytest.CaptureFixture[str]) -> tuple[
     return code, printed.out, printed.err
 
 
+ERRORED = REJECTED.but(state=State.ERRORED, reason=Reason("NO_CONTRACT", "no contract claims it"))
 AWAY = "Nessie did not answer; the sweep continues it"
 LEFT = "Nessie did not answer"
 WHY = REJECTED.reason.message if REJECTED.reason else "no reason"
@@ -35,6 +38,7 @@ def by_ann(outcome: Outcome) -> int:
         (decide.report_replay, Outcome(SUBMITTED), 0, "started attempt 1 of [red] März.csv", ""),
         (decide.report_replay, Outcome(SUBMITTED), 0, "lakegate show 0123456789ab", ""),
         (decide.report_replay, Outcome(LANDED), 0, "requested attempt 1 of", ""),
+        (decide.report_replay, Outcome(ERRORED), 4, "of [red] März.csv is errored: no cont", ""),
         (by_ann, Outcome(PUBLISHED), 0, f"1,842 rows of [red] März.csv as {'d' * 64}", ""),
         (by_ann, Outcome(PUBLISHED, AWAY), 0, "published 1,842 rows", f"not deleted yet: {LEFT}"),
         (by_ann, Outcome(AUDITED, AWAY), 0, "by Ann; publishing", f"but not finished: {LEFT}"),

@@ -1,9 +1,11 @@
 """`lakegate expire` says what it deletes."""
 
 import pytest
+from typer.testing import CliRunner
 
 from cli.console.options import NotAgreed
 from cli.ingestions import expire
+from cli.main import app
 from functions.operations.upkeep.daily import upkeep
 from functions.operations.upkeep.expire import Expired
 from functions.operations.upkeep.recognition import InDoubt
@@ -48,3 +50,9 @@ def test_what_failed_lately_is_deleted_by_consent_alone(capsys: pytest.CaptureFi
         expire.agree(deployment.adapters, 0)
     assert f"{branch}: would be deleted" in capsys.readouterr().err
     assert branch in deployment.catalog.references()
+
+
+def test_an_age_beyond_all_times_is_refused() -> None:
+    """A number of days that no date goes back is a wrong option, and no traceback."""
+    said = CliRunner().invoke(app, ["expire", "--older-than", "9999999999"])
+    assert (said.exit_code, "--older-than" in said.output) == (2, True)
