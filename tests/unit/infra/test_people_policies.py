@@ -176,10 +176,11 @@ def test_a_key_lets_the_services_use_it_that_act_for_nobody() -> None:
 _OF_THE_FUNCTION = ("ec2:", "logs:", "sqs:ReceiveMessage", "sqs:DeleteMessage")
 
 
-def test_the_page_may_decide_and_no_more() -> None:
+@pytest.mark.parametrize("more", [{}, {"LandingBucketArns": "arn:aws:s3:::a-b,arn:aws:s3:::c-d"}])
+def test_the_page_may_decide_and_no_more(more: dict[str, str]) -> None:
     """It may what the function may that publishes and replays, reads rows, and deletes nothing."""
-    page = person("page", **EMR)
-    app = Compiled.of(TEMPLATES[0], Stage="dev", **EMR)
+    page = person("page", **EMR, **more)
+    app = Compiled.of(TEMPLATES[0], Stage="dev", **EMR, **more)
     publisher = app.roles()["OnJobRunRole"]
     for each in statements(*publisher.policies):
         for action, resource in product(listed(each["Action"]), listed(each["Resource"])):
