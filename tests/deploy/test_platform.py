@@ -36,7 +36,7 @@ def test_what_holds_data_is_kept_and_all_that_it_refers_to() -> None:
 
 def test_nessie_may_delete_nothing_in_the_lake() -> None:
     """Nessie's tasks read and write the lake's warehouse in S3 and may delete nothing."""
-    role = read()["Resources"]["NessieTaskRole"]["Properties"]
+    role = read()["Resources"]["TaskRole"]["Properties"]
     (lake,) = [s for s in _within(role, "Sid") if "s3:" in str(s["Action"])]
     assert lake["Action"] == ["s3:GetObject", "s3:PutObject"]
     text, parts = lake["Resource"]["Fn::Sub"]

@@ -111,7 +111,7 @@ def test_the_endpoints_let_nessies_tasks_through(store: str) -> None:
     Fargate reads a task's secrets and writes its log from the task's own address.
     """
     platform = Compiled.of(ROOT / "infra/platform.yml", Stage="dev", NessieStore=store)
-    roles = [platform.roles()[f"Nessie{kind}Role"] for kind in ("Start", "Task")]
+    roles = [platform.roles()[name] for name in ("StartRole", "TaskRole")]
     policies = [platform.resolve(policy) for role in roles for policy in role.policies]
     rights = {
         (action, resource)

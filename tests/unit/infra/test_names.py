@@ -90,3 +90,14 @@ def test_a_stage_in_two_regions_has_two_buckets() -> None:
     here, there = (Stage("shop", ACCOUNT, region) for region in ("eu-west-1", "us-east-1"))
     names = [name for each in (here, there) for name in (each.artifact_bucket, each.lake_bucket)]
     assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("file", "end"), [("template.yaml", ""), ("infra/platform.yml", "-platform")]
+)
+def test_no_roles_name_is_cut(file: str, end: str) -> None:
+    """CloudFormation cuts what is too long with its 14 random letters, and policies begin so."""
+    every = template.read(ROOT / file)["Resources"]
+    roles = [name for name, each in every.items() if each["Type"] == "AWS::IAM::Role"]
+    assert roles
+    assert [name for name in roles if len(f"lakegate-{18 * 's'}{end}-{name}") + 14 > 64] == []
