@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ _FROM_SSM = "AWS::SSM::Parameter::Value<"
 _IN_REGION = re.compile(r"arn:[^:]+:[^:]+:([a-z0-9-]+):")
 _FUNCTION = "AWS::Serverless::Function"
 _MOST_SETTINGS = 4096  # bytes of a function's environment as JSON (AWS Lambda, "Lambda quotas")
+# Gigabytes of a worker by its vCPUs, the least and the most (EMR Serverless User Guide, "Supported
+# worker configurations"); a tenth comes to the JVM's memory.
+_GIGABYTES = {1: (2, 8), 2: (4, 16), 4: (8, 30), 8: (16, 60), 16: (32, 120)}
 _QUEUES = {"Fn::Sub": "https://sqs.${AWS::Region}.amazonaws.com/${AWS::AccountId}/"}
 _NAMED_BY = {**template.NAMED_BY, "AWS::SQS::Queue": "QueueName"}
 _RANDOM = "0123456789ab"  # which CloudFormation adds to a role's name
@@ -81,8 +85,22 @@ def refuse_unfit(stage: Stage, chosen: Mapping[str, str], app: Path, platform: P
     read = template.read(app)
     faults = [*template.unfit(read, chosen), *template.unfit(template.read(platform), chosen)]
     faults = [*dict.fromkeys(faults), *_elsewhere(stage, chosen)]
+    faults = faults or [*_unfit_together({**template.defaults(read), **chosen})]
     if faults := [*faults, *_too_long(read, stage, chosen)]:
         raise LakegateError("BAD_SETTING", "\n".join(faults))
+
+
+def _unfit_together(known: Mapping[str, str]) -> Iterator[str]:
+    """Yield the settings that fit, but not each other; Lambda polls no queue with such a time."""
+    hidden, timeout = known["VisibilityTimeout"], known["FunctionTimeout"]
+    if int(hidden) < int(timeout):
+        least = f"{timeout} (FunctionTimeout) at least, better six times that"
+        yield f"VisibilityTimeout is {hidden!r}: it must be {least}"
+    memory, cores = known["JobWorkerMemory"], int(known["JobWorkerCores"])
+    low, high = _GIGABYTES[cores]
+    if not low <= ceil(int(memory[:-1]) * 11 / 10) <= high:
+        wanted = f"{low} to {high} GB with a tenth more, as JobWorkerCores is {cores}"
+        yield f"JobWorkerMemory is {memory!r}: it must be {wanted}"
 
 
 def _elsewhere(stage: Stage, chosen: Mapping[str, str]) -> Iterator[str]:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from lakegate.errors import LakegateError
 
-_NAME = re.compile(r"(?=.{1,20}$)[a-z][a-z0-9]*(-[a-z0-9]+)*")
+# With it, an account and a region the longest name of a bucket has the 63 letters that S3 allows.
+_NAME = re.compile(r"(?=.{1,18}$)[a-z][a-z0-9]*(-[a-z0-9]+)*")
 # Stage `x` calls its second stack and its second EMR application so.
 _TAKEN = ("-platform", "-shared")
 
@@ -32,12 +33,12 @@ class Stage:
     @property
     def artifact_bucket(self) -> str:
         """Return the bucket with the code and the templates that CloudFormation reads."""
-        return f"lakegate-{self.name}-artifacts-{self.account}"
+        return f"lakegate-{self.name}-code-{self.account}-{self.region}"
 
     @property
     def lake_bucket(self) -> str:
         """Return the bucket of tables, contracts, reports and the jobs' code."""
-        return self.lake or f"lakegate-{self.name}-lake-{self.account}"
+        return self.lake or f"lakegate-{self.name}-lake-{self.account}-{self.region}"
 
     @property
     def tags(self) -> dict[str, str]:
@@ -57,7 +58,7 @@ def checked_name(name: str) -> str:
     """Return the stage's name. Raises LakegateError BAD_STAGE if no other name may contain it."""
     if not _NAME.fullmatch(name):
         message = (
-            f"{name!r} cannot be a stage's name: 1 to 20 of a-z, 0-9 and single -, a letter first"
+            f"{name!r} cannot be a stage's name: 1 to 18 of a-z, 0-9 and single -, a letter first"
         )
         raise LakegateError("BAD_STAGE", message)
     if name.endswith(_TAKEN):

@@ -5,6 +5,7 @@
 So does an older release with the logs of functions that it does not have.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ from lakegate.errors import LakegateError
 _TABLE = "AWS::DynamoDB::Table"
 _INDEXES = "GlobalSecondaryIndexes"
 _LOGS = "AWS::Logs::LogGroup"
+_PLACEHOLDER = re.compile(r"\$\{([^}]+)\}")
 
 
 def find(site: Site, wanted: StackSpec) -> list[Existing]:
@@ -91,9 +93,9 @@ def _indexed(wanted: Mapping[str, Any], there: Mapping[str, Any]) -> dict[str, A
 
 
 def _named(name: str | Mapping[str, str], site: Site) -> str:
-    text = name if isinstance(name, str) else name["Fn::Sub"]
-    stage = site.stage
-    return text.replace("${Stage}", stage.name).replace("${AWS::AccountId}", stage.account)
+    text, stage = name if isinstance(name, str) else name["Fn::Sub"], site.stage
+    known = {"Stage": stage.name, "AWS::AccountId": stage.account, "AWS::Region": stage.region}
+    return _PLACEHOLDER.sub(lambda found: known[found[1]], text)
 
 
 def _is_there(site: Site, each: Existing) -> bool:

@@ -86,10 +86,13 @@ class Artifacts:
             self._client.put_object(Bucket=bucket, Key=key, Body=content)
         return {"TemplateURL": f"https://s3.{self._stage.region}.amazonaws.com/{bucket}/{key}"}
 
-    def region(self) -> str:
-        """Return the region of the bucket for code, "" without one."""
-        bucket = self._stage.artifact_bucket
-        with _uploading("the functions' code"):
+    def region(self, bucket: str) -> str:
+        """Return the region of a bucket of the account, "" without one.
+
+        Raises LakegateError BAD_SETTING if it is another account's, or must not be looked at.
+        """
+        whose = f"the bucket {bucket} must be this account's, and you need s3:ListBucket on it"
+        with translated("BAD_SETTING", whose):
             if not self.has_bucket(bucket):
                 return ""
             answer = self._client.head_bucket(Bucket=bucket)

@@ -61,10 +61,10 @@ def _change_line(change: Change) -> str:
 
 
 def refuse_another(site: Site, chosen: Mapping[str, str]) -> None:
-    """Raise LakegateError if the stage has another region, key or lake than it would get."""
-    refuse_another_region(site)
+    """Raise LakegateError if the stage has another key or lake than it would get."""
     refuse_another_key(site, chosen)
     refuse_another_lake(site, chosen)
+    refuse_foreign_lake(site, chosen)
 
 
 def refuse_another_key(site: Site, chosen: Mapping[str, str]) -> None:
@@ -82,11 +82,13 @@ def refuse_another_lake(site: Site, chosen: Mapping[str, str]) -> None:
     """Raise LakegateError WOULD_LOSE_DATA if the stage left the bucket of its lake.
 
     Its stack does not have an existing one, so its changes do not tell; and of its own one they
-    would tell after Nessie was deployed for another.
+    would tell after Nessie was deployed for another. A deleted stack leaves its own one.
     """
-    used = _deployed(site, LAKE)
+    used, own = _deployed(site, LAKE), replace(site.stage, lake="").lake_bucket
+    if used is None and chosen.get(LAKE) and site.artifacts.region(own):
+        used = ""
     if used not in (None, chosen.get(LAKE, "")):
-        bucket = used or replace(site.stage, lake="").lake_bucket
+        bucket = used or own
         message = (
             f"the stage's lake is in the bucket {bucket}: in another one it would be empty\n"
             "Nothing was changed. "
@@ -95,18 +97,14 @@ def refuse_another_lake(site: Site, chosen: Mapping[str, str]) -> None:
         raise LakegateError("WOULD_LOSE_DATA", f"{message}{remedy} the stage's file.")
 
 
-def refuse_another_region(site: Site) -> None:
-    """Raise LakegateError WRONG_REGION if the stage is in another one than this process.
-
-    Names of buckets have no region, so an account has a stage of a name once.
-    """
-    home = site.artifacts.region()
-    if home not in ("", site.stage.region):
-        message = (
-            f"the stage {site.stage.name} is in {home}, and this is {site.stage.region}\n"
-            f"Nothing was changed. Set AWS_DEFAULT_REGION={home}, or choose another stage's name."
-        )
-        raise LakegateError("WRONG_REGION", message)
+def refuse_foreign_lake(site: Site, chosen: Mapping[str, str]) -> None:
+    """Raise LakegateError BAD_SETTING unless an existing lake is the account's, in the region."""
+    bucket, here = chosen.get(LAKE, ""), site.stage.region
+    home = site.artifacts.region(bucket) if bucket else here
+    if home != here:
+        where = f"is in {home}" if home else "does not exist"
+        message = f"{LAKE} is {bucket!r}, which {where}, and the stage is in {here}"
+        raise LakegateError("BAD_SETTING", f"{message}\nName a bucket of this account there.")
 
 
 def _deployed(site: Site, name: str) -> str | None:

@@ -18,7 +18,7 @@ from tests.deploy.account import Account
 pytestmark = pytest.mark.stack
 
 _STAGE = Stage("left", ministack.ACCOUNT, ministack.REGION)
-_BUCKET = f"lakegate-left-lake-{ministack.ACCOUNT}"
+_BUCKET = _STAGE.lake_bucket
 _TABLE = "lakegate-left-ledger"
 _LOGS = "/lakegate/left/jobs"
 
@@ -61,7 +61,7 @@ def _template(indexes: tuple[str, ...]) -> Template:
         ],
     }
     bucket = {
-        "BucketName": {"Fn::Sub": "lakegate-${Stage}-lake-${AWS::AccountId}"},
+        "BucketName": {"Fn::Sub": "lakegate-${Stage}-lake-${AWS::AccountId}-${AWS::Region}"},
         "VersioningConfiguration": {"Status": "Enabled"},
     }
     logs = {

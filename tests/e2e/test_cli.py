@@ -66,7 +66,8 @@ def test_drop_waits_for_the_verdict(dropped: dict[str, Result]) -> None:
     assert (good.exit_code, bad.exit_code) == (0, 3)
     assert "good.csv: published 2 rows" in good.stderr
     assert "bad.csv: rejected, 1 of " in bad.stderr
-    assert good.stdout.split()[1] == "s3://lakegate-local-landing-000000000000/cli/orders/good.csv"
+    landing = "s3://lakegate-local-landing-000000000000-us-east-1"
+    assert good.stdout.split()[1] == f"{landing}/cli/orders/good.csv"
 
 
 def test_runs_and_show_tell_the_same_story(dropped: dict[str, Result]) -> None:

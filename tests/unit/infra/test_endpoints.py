@@ -111,7 +111,7 @@ def test_the_endpoints_let_nessies_tasks_through(store: str) -> None:
     Fargate reads a task's secrets and writes its log from the task's own address.
     """
     platform = Compiled.of(ROOT / "infra/platform.yml", Stage="dev", NessieStore=store)
-    roles = [platform.roles()[f"Nessie{kind}Role"] for kind in ("Start", "Task")]
+    roles = [platform.roles()[name] for name in ("StartRole", "TaskRole")]
     policies = [platform.resolve(policy) for role in roles for policy in role.policies]
     rights = {
         (action, resource)
@@ -129,8 +129,8 @@ def test_the_endpoints_let_nessies_tasks_through(store: str) -> None:
     ("action", "foreign"),
     [
         ("s3:PutObject", "arn:aws:s3:::theirs/a.csv"),
-        ("s3:GetObject", f"arn:aws:s3:::lakegate-dev-evil-{ACCOUNT}/a.csv"),
-        ("s3:PutObject", f"arn:aws:s3:::lakegate-dev-lake-{ACCOUNT}-2/a.csv"),
+        ("s3:GetObject", f"arn:aws:s3:::lakegate-dev-evil-{ACCOUNT}-us-east-1/a.csv"),
+        ("s3:PutObject", f"arn:aws:s3:::lakegate-dev-lake-{ACCOUNT}-us-east-1-2/a.csv"),
         ("s3:PutObject", "arn:aws:s3:::prod.us-east-1.appinfo.src/a.csv"),
         ("dynamodb:PutItem", f"arn:aws:dynamodb:us-east-1:{OTHER}:table/lakegate-dev-ledger"),
         ("sqs:SendMessage", f"arn:aws:sqs:us-east-1:{OTHER}:lakegate-dev-work"),

@@ -1,10 +1,14 @@
 """The refusal of deployments that would lose data."""
 
+from dataclasses import replace
+
 import boto3
 import pytest
+from botocore.stub import Stubber
 from moto import mock_aws
 
-from infra.aws.losses import refuse_another_region, refuse_losses
+from infra.aws.artifacts import Artifacts
+from infra.aws.losses import refuse_another_lake, refuse_foreign_lake, refuse_losses
 from infra.aws.site import Site, connect
 from infra.cloudformation import Change
 from infra.stage import Stage
@@ -64,14 +68,41 @@ def _in_region(region: str) -> Site:
 
 
 @pytest.mark.parametrize("home", ["us-east-1", "eu-central-1"])
-def test_a_stage_is_in_one_region(home: str) -> None:
-    """With another region by mistake a second platform would be made, and then fail at a bucket."""
+def test_an_existing_lake_is_the_accounts_and_in_the_region(home: str) -> None:
+    """Nessie would be deployed first, a quarter of an hour, and then be unable to use it."""
+    lake = {"LakeBucketName": "their-lake"}
     with mock_aws():
-        refuse_another_region(_in_region(home))
+        refuse_foreign_lake(_in_region(home), {})
+        with pytest.raises(LakegateError, match="'their-lake', which does not exist"):
+            refuse_foreign_lake(_in_region(home), lake)
         place = {"CreateBucketConfiguration": {"LocationConstraint": home}}
-        bucket = _in_region(home).stage.artifact_bucket
         made = {} if home == "us-east-1" else place
-        boto3.client("s3", home).create_bucket(Bucket=bucket, **made)
-        refuse_another_region(_in_region(home))
-        with pytest.raises(LakegateError, match=f"WRONG_REGION: .*shop.* is in {home}.*eu-west-1"):
-            refuse_another_region(_in_region("eu-west-1"))
+        boto3.client("s3", home).create_bucket(Bucket="their-lake", **made)
+        refuse_foreign_lake(_in_region(home), lake)
+        with pytest.raises(LakegateError, match=f"which is in {home}, and the stage is in eu-west"):
+            refuse_foreign_lake(_in_region("eu-west-1"), lake)
+
+
+def test_a_lake_of_another_account_is_refused() -> None:
+    """S3 refuses to tell of it, as we name the owner, so the message says what a lake must be."""
+    s3 = boto3.client("s3", "us-east-1", aws_access_key_id="a", aws_secret_access_key="b")
+    artifacts = Artifacts(s3, Stage("shop", "123456789012", "us-east-1"))
+    with mock_aws():
+        site = replace(_in_region("us-east-1"), artifacts=artifacts)
+    asked = {"Bucket": "their-lake", "ExpectedBucketOwner": "123456789012"}
+    with Stubber(s3) as answers:
+        answers.add_client_error("head_bucket", "403", expected_params=asked)
+        with pytest.raises(LakegateError, match="their-lake must be this account's"):
+            refuse_foreign_lake(site, {"LakeBucketName": "their-lake"})
+
+
+@pytest.mark.parametrize("chosen", ["theirs", "lakegate-shop-lake-123456789012-us-east-1"])
+def test_a_lake_that_a_deleted_stack_left_stays_the_stages(chosen: str) -> None:
+    """The next stack takes it back with the ledger: neither another one nor it is to be named."""
+    with mock_aws():
+        site = _in_region("us-east-1")
+        refuse_another_lake(site, {"LakeBucketName": chosen})
+        boto3.client("s3", "us-east-1").create_bucket(Bucket=site.stage.lake_bucket)
+        refuse_another_lake(site, {})
+        with pytest.raises(LakegateError, match=r"WOULD_LOSE_DATA: .*\n.* Remove LakeBucketName"):
+            refuse_another_lake(site, {"LakeBucketName": chosen})

@@ -16,7 +16,9 @@ from tests.policies import Identity, listed, statements
 ROOT = Path(__file__).parents[3]
 TEMPLATES = [ROOT / "template.yaml", ROOT / "infra" / "platform.yml"]
 BOUNDARY = f"arn:aws:iam::{ACCOUNT}:policy/team"
-LANDING, LAKE = (f"arn:aws:s3:::lakegate-dev-{kind}-{ACCOUNT}" for kind in ("landing", "lake"))
+LANDING, LAKE = (
+    f"arn:aws:s3:::lakegate-dev-{kind}-{ACCOUNT}-us-east-1" for kind in ("landing", "lake")
+)
 MOST = 6_144  # characters of a managed policy without white space (IAM quotas)
 REGION = {"aws__RequestedRegion": "us-east-1"}
 
@@ -174,10 +176,11 @@ def test_a_key_lets_the_services_use_it_that_act_for_nobody() -> None:
 _OF_THE_FUNCTION = ("ec2:", "logs:", "sqs:ReceiveMessage", "sqs:DeleteMessage")
 
 
-def test_the_page_may_decide_and_no_more() -> None:
+@pytest.mark.parametrize("more", [{}, {"LandingBucketArns": "arn:aws:s3:::a-b,arn:aws:s3:::c-d"}])
+def test_the_page_may_decide_and_no_more(more: dict[str, str]) -> None:
     """It may what the function may that publishes and replays, reads rows, and deletes nothing."""
-    page = person("page", **EMR)
-    app = Compiled.of(TEMPLATES[0], Stage="dev", **EMR)
+    page = person("page", **EMR, **more)
+    app = Compiled.of(TEMPLATES[0], Stage="dev", **EMR, **more)
     publisher = app.roles()["OnJobRunRole"]
     for each in statements(*publisher.policies):
         for action, resource in product(listed(each["Action"]), listed(each["Resource"])):
@@ -211,7 +214,7 @@ def _named(action: str, service: str, resource: str) -> Callable[[str], tuple[st
 CREATES: Mapping[str, Callable[[str], tuple[str, str]]] = {
     "AWS::Budgets::Budget": lambda _: (
         "budgets:ModifyBudget",
-        arn("budgets", "budget/lakegate-dev-ann@example.com", region=""),
+        arn("budgets", "budget/lakegate-dev-us-east-1-ann@example.com", region=""),
     ),
     "AWS::CloudWatch::Alarm": _named("cloudwatch:PutMetricAlarm", "cloudwatch", "alarm:{name}"),
     "AWS::CloudWatch::Dashboard": lambda name: (
@@ -362,7 +365,7 @@ def test_a_deployer_reaches_no_data_and_passes_roles_to_no_other_service() -> No
 @pytest.mark.parametrize("name", ["uploader", "reader", "page", "deployer"])
 def test_a_policy_is_small_enough_and_changes_only_what_it_names(name: str) -> None:
     """IAM accepts each policy with the longest stage and region; wildcards are for reading only."""
-    longest = {"Stage": "a" * 20, "PermissionsBoundary": BOUNDARY, "LakeBucketName": "l" * 63}
+    longest = {"Stage": "a" * 18, "PermissionsBoundary": BOUNDARY, "LakeBucketName": "l" * 63}
     found = compiled(name, **longest, LandingPrefix="shop/", KmsKeyArn=KEY, **EMR)
     for resource in found.resources.values():
         document = found.resolve(resource["Properties"]["PolicyDocument"])

@@ -9,6 +9,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from infra import template
 from infra.aws.facts import PLATFORM, check_platform
 from infra.aws.losses import refuse_another_key, refuse_another_lake
 from infra.aws.site import choices, connect, has_own_platform
@@ -90,7 +91,7 @@ def test_a_stage_keeps_a_lake_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Non
         assert planned
         site.stacks.carry_out(planned)
         refuse_another_lake(site, {})
-        own = r"WOULD_LOSE_DATA: .* is in the bucket lakegate-shop-lake-123456789012: .*\n.*Remove"
+        own = r"WOULD_LOSE_DATA: .* is in the bucket lakegate-shop-lake-\S+: .*\n.*Remove"
         with pytest.raises(LakegateError, match=own):
             refuse_another_lake(site, {"LakeBucketName": "theirs"})
 
@@ -160,6 +161,45 @@ def test_a_value_that_aws_would_refuse_later_is_refused_at_once(
         refuse_unfit(_STAGE, {name: value}, *_FILES)
 
 
+_TOGETHER = [
+    ({"FunctionTimeout": "361"}, "VisibilityTimeout is '360': it must be 361 .FunctionTimeout."),
+    ({"VisibilityTimeout": "59"}, "VisibilityTimeout is '59': it must be 60 .FunctionTimeout."),
+    ({"JobWorkerMemory": "28g"}, "JobWorkerMemory is '28g': it must be 8 to 30 GB with a tenth"),
+    ({"JobWorkerMemory": "6g"}, "JobWorkerMemory is '6g': it must be 8 to 30 GB with a tenth"),
+    ({"JobWorkerCores": "1"}, "JobWorkerMemory is '14g': it must be 2 to 8 GB with a tenth"),
+    ({"JobWorkerCores": "16"}, "JobWorkerMemory is '14g': it must be 32 to 120 GB with a tenth"),
+]
+
+
+@pytest.mark.parametrize(("chosen", "said"), _TOGETHER)
+def test_settings_that_do_not_fit_each_other_are_refused(chosen: dict[str, str], said: str) -> None:
+    """Lambda would refuse the queue, in the midst of a deployment, and EMR each large file."""
+    with pytest.raises(LakegateError, match=f"BAD_SETTING: {said}"):
+        refuse_unfit(_STAGE, chosen, *_FILES)
+
+
+@pytest.mark.parametrize(
+    ("cores", "least", "most"),
+    [("1", "1g", "7g"), ("2", "3g", "14g"), ("4", "7g", "27g"), ("8", "14g", "54g")],
+)
+def test_the_memory_that_emr_gives_to_cores_fits(cores: str, least: str, most: str) -> None:
+    """EMR rounds up to whole gigabytes, so what lies between its limits is a worker's size."""
+    for memory in (least, most):
+        refuse_unfit(_STAGE, {"JobWorkerCores": cores, "JobWorkerMemory": memory}, *_FILES)
+
+
+def test_every_polled_queue_hides_messages_for_as_long_as_its_function_may_run() -> None:
+    """So the check of the two settings is one of every queue."""
+    every = template.read(_FILES[0])["Resources"]
+    mappings = [r["Properties"] for r in every.values() if r["Type"].endswith("SourceMapping")]
+    assert mappings
+    for each in mappings:
+        queue, function = each["EventSourceArn"]["Fn::GetAtt"], each["FunctionName"]["Fn::GetAtt"]
+        hidden = every[queue[0]]["Properties"]["VisibilityTimeout"]
+        timeout = every[function[0]]["Properties"]["Timeout"]
+        assert (hidden, timeout) == ({"Ref": "VisibilityTimeout"}, {"Ref": "FunctionTimeout"})
+
+
 @pytest.mark.parametrize(
     "when", ["rate(1 minute)", "rate(12 hours)", "rate(10 days)", "cron(0/15 8-18 ? * MON-FRI *)"]
 )
@@ -206,7 +246,7 @@ def test_settings_that_lambda_does_not_take_are_refused() -> None:
         refuse_unfit(_STAGE, {"SnowflakeTables": "shop.orders," * 330}, *_FILES)
 
 
-@pytest.mark.parametrize("name", ["", "9", "Dev", "a_b", "-a", "a-", "a--b", "a" * 21, "a/b"])
+@pytest.mark.parametrize("name", ["", "9", "Dev", "a_b", "-a", "a-", "a--b", "a" * 19, "a/b"])
 def test_a_stage_has_a_name_that_buckets_can_have(name: str) -> None:
     """A stage's name that AWS would refuse later is refused at once."""
     with pytest.raises(LakegateError, match="cannot be a stage's name"):
@@ -221,9 +261,9 @@ def test_no_stage_has_the_name_of_a_part_of_another(name: str) -> None:
 
 
 def test_names_follow_from_the_stage() -> None:
-    """All names follow from stage and account."""
+    """All names follow from stage, account and region."""
     assert checked_name("shop") == "shop"
-    assert _STAGE.lake_bucket == "lakegate-shop-lake-123456789012"
+    assert _STAGE.lake_bucket == "lakegate-shop-lake-123456789012-eu-central-1"
     assert _STAGE.platform_stack == "lakegate-shop-platform"
 
 
