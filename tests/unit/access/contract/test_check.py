@@ -47,7 +47,7 @@ CONDITIONS = [
 RIGHT = [
     *("id > 1", "`ID` <=> 1", "place.city rlike '^x'", "day > current_date - interval 1 day"),
     *("date_add(DAY, 1, day) > now()", "exists(array(id), x -> x > 1)", 'place.city = "x"'),
-    *("unknown rlike 'x'", "extract(year from day) > 2000", "id DIV 2 = 1"),
+    *("unknown rlike 'x'", "extract(year from day) > 2000", "id DIV 2 = 1", "`i``d` > 1"),
     " + ".join(["id"] * 500) + " > 0",
 ]
 # A query or a transform, and what is wrong with it.
