@@ -84,7 +84,7 @@ def label(verb: Verb, words: str) -> str:
 def _why_not(verb: Verb, ingestion: Ingestion) -> str | None:
     """Return why a verb is not offered, None if that needs no words."""
     if verb is not Verb.DISCARD and ingestion.superseded_by:
-        command = "replay" if verb is Verb.REPLAY else "publish"
+        command = "replay" if verb is Verb.REPLAY else "publish --by NAME --reason TEXT"
         return _NOT_NEWEST.format(command, ingestion.id, ingestion.superseded_by)
     return _WHY_NOT if verb is Verb.PUBLISH else None
 

@@ -225,7 +225,8 @@ def _undo(ingestion: Ingestion) -> str:
     replaces = ingestion.change or ingestion.terms.is_ordered or ingestion.replaced
     if replaces or len(ingestion.tables) > 1:
         return f"To undo it: {code('lakegate restore TABLE')} goes back to an earlier state."
-    return f"To undo it: {code(f'lakegate retract {ingestion.id}')} removes its rows again."
+    command = f"lakegate retract {ingestion.id} --by NAME --reason TEXT"
+    return f"To undo it: {code(command)} removes its rows again."
 
 
 def _rows(ingestion: Ingestion) -> str:

@@ -111,7 +111,7 @@ def modal(seen: Seen, title: str, unreadable: str = "") -> Block:
     """
     words = title if seen.is_group else f"{title}\nIngestion {seen.ingestion}"
     if unreadable:
-        command = f"lakegate publish {seen.ingestion} --null-unreadable"
+        command = f"lakegate publish {seen.ingestion} --by NAME --reason TEXT --null-unreadable"
         words += f"\n\n{unreadable} `{command}` publishes them, too, with null in such cells."
     return {
         "type": "modal",

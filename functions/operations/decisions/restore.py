@@ -94,6 +94,6 @@ def _require_kept(adapters: Adapters, table: str, left: str, commit: Commit) -> 
     if left < kept_since:
         message = (
             f"upkeep has deleted what {table} was at {_place(commit)}\n"
-            f"The oldest state that it keeps: `lakegate restore {table} --to {kept_since}`"
+            f"The oldest that it keeps: `lakegate restore {table} --to {kept_since} --reason TEXT`"
         )
         raise LakegateError("TOO_OLD", message)

@@ -30,7 +30,7 @@ def require_unmoved(adapters: Adapters, change: Change, at: str) -> None:
 
 
 def _moved(change: Change, why: str) -> Permanent:
-    again = f"lakegate restore {change.table} --to {change.restores[:ID_PART]}"
+    again = f"lakegate restore {change.table} --to {change.restores[:ID_PART]} --reason TEXT"
     return Permanent("TABLE_MOVED", f"{why}: look again by `{again}`")
 
 

@@ -104,7 +104,7 @@ def test_a_publication_names_rows_and_checks() -> None:
     assert f"{seen.audit.rows:,} rows go into `shop.orders` on main" in words
     assert f"`{seen.branch}` at `{seen.audited_hash[:12]}`" in words
     assert "1 check failed, and this overrules them:\n- `id.required`: `1 row`" in words
-    assert f"To undo it: `lakegate retract {seen.id}` removes its rows again." in words
+    assert f"To undo it: `lakegate retract {seen.id} --by NAME --reason TEXT` removes" in words
 
 
 def test_a_publication_that_cannot_be_is_not_reported_as_one() -> None:

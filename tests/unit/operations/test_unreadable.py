@@ -148,7 +148,7 @@ def test_a_person_reads_of_them_before_the_decision() -> None:
         "text"
     ]
     assert alert.unreadable in words
-    assert f"lakegate publish {now.id} --null-unreadable" in words
+    assert f"lakegate publish {now.id} --by NAME --reason TEXT --null-unreadable" in words
     assert has_unreadable(deployment.adapters, now)
     left_out = plan(deployment.adapters, now, ActionRequest(Verb.PUBLISH)).lines
     assert any(f"{WORDS} left out" in line for line in left_out)

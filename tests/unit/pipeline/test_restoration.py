@@ -117,7 +117,7 @@ def test_a_file_that_comes_meanwhile_is_not_lost(deployment: Scenario) -> None:
     deployment.ended(OTHER)
     wanted = undo(deployment.adapters, TABLE, first.merge_hash)
     late = deployment.ended(LATE)
-    with pytest.raises(LakegateError, match=r"lakegate restore shop\.orders --to") as caught:
+    with pytest.raises(LakegateError, match=r"restore shop\.orders --to \w+ --reason T") as caught:
         restore(deployment.adapters, wanted, "Ann", "a bad load")
     assert caught.value.code == "TABLE_MOVED"
     ask(deployment.adapters, wanted.change("Ann", "without the check of the command"))
@@ -284,7 +284,7 @@ def test_a_state_that_upkeep_may_have_deleted_is_refused(deployment: Scenario) -
     deployment.ended(LATE)
     note = deployment.ledger.upkeep()
     deployment.ledger.save_upkeep(replace(note, kept_since=kept_since))
-    with pytest.raises(LakegateError, match=f"--to {kept_since[:10]}") as caught:
+    with pytest.raises(LakegateError, match=f"--to {kept_since[:10]}.* --reason T") as caught:
         undo(deployment.adapters, TABLE, first.merge_hash)
     assert caught.value.code == "TOO_OLD"
     assert undo(deployment.adapters, TABLE, kept_since).to.hash
