@@ -257,6 +257,23 @@ def test_a_hint_says_which_type_a_physical_type_leaves_open(column: str, reason:
     assert all(reason in hint.reason for hint in found)
 
 
+@pytest.mark.parametrize(
+    ("prefix", "reasons"),
+    [
+        ("in/orders", ["takes files of in/orders_2/ as well: write in/orders/ if it is a folder"]),
+        *(("in/orders/", []), ("in/orders-", [])),
+    ],
+)
+def test_a_landing_prefix_that_other_folders_begin_with_gets_a_hint(
+    prefix: str, reasons: list[str]
+) -> None:
+    """Files of another table's folder would be audited, and published, as this table's."""
+    head = f"{CHANNEL}customProperties: [{{property: landingPrefix, value: {prefix}}}]\n"
+    text = contract_text("- {name: c, logicalType: string}", head=head)
+    found = hints(load(text, "orders.yaml", []), check(text, "orders.yaml"))
+    assert [hint.reason for hint in found] == reasons
+
+
 def test_a_rule_for_another_engine_gets_a_hint() -> None:
     """A rule that only another tool checks is no check of a file, and its owner is told so."""
     rule = "{type: custom, engine: soda, implementation: x, severity: high}"
