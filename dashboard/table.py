@@ -21,7 +21,7 @@ from lakegate.times import duration, seconds
 _CHECKS_DAYS = 30
 _BY_DAY = """
     SELECT check_id, strftime(run_ts, '%Y-%m-%dT00:00:00+00:00') AS day, status, count(*) AS runs
-    FROM results WHERE check_id <> 'run' GROUP BY ALL ORDER BY ALL
+    FROM results WHERE metric <> 'run' GROUP BY ALL ORDER BY ALL
 """
 
 

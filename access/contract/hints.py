@@ -64,6 +64,8 @@ def hints(tree: Node, contract: Contract) -> tuple[Problem, ...]:
         suggestions += [*_on_checks(table, contract), *_on_values(contract)]
         suggestions += _on_sharing(table, contract)
         suggestions += _on_key(table, contract)
+    for place in (root, *root.at("schema").items()):
+        suggestions += _on_prefix(place.at("customProperties"), contract)
     suggestions += _on_levels(root, contract)
     if not contract.channel:
         suggestions.append(
@@ -145,6 +147,15 @@ def _on_type(column: Field) -> Iterator[Problem]:
     if has_open_digits(physical) and logical != "integer":
         reason = f"leaves its digits open: the column has {OPEN_SCALE} after the point for ever"
         yield _hint(column, "physicalType", f"{reason}; write for example decimal(12,2)")
+
+
+def _on_prefix(settings: Field, contract: Contract) -> Iterator[Problem]:
+    """Yield that a landing prefix is no whole folder, so that other folders begin with it."""
+    for setting in settings.items():
+        prefix = contract.landing_prefix
+        if setting.text("property") == "landingPrefix" and prefix[-1:].isalnum():
+            reason = f"takes files of {prefix}_2/ as well: write {prefix}/ if it is a folder"
+            yield _hint(setting, "value", reason)
 
 
 def _on_levels(root: Field, contract: Contract) -> Iterator[Problem]:

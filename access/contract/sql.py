@@ -24,7 +24,8 @@ _OF_RULES = {"expression": "condition", "query": "query"}
 _OF_SETTINGS = {"where": {"value": "condition"}, "transform": {"value": "transform"}}
 _ENOUGH = 20  # mistakes: the nearest of many columns takes long to find
 _LONGEST = 20_000  # characters
-_UNSURE = re.compile(r'"|->|\$\{')  # a text in Spark's SQL, or the argument of a lambda
+# A text in Spark's SQL, a name with a backtick in it, or the argument of a lambda.
+_UNSURE = re.compile(r'"|``|->|\$\{')
 _CURLY = "\u201c\u201d\u201e\u2018\u2019"
 _WRONG = {"=<": "<=", "=!": "!=", "&&": "AND"}
 _PLACEHOLDER = re.compile(r"`?\$?\{(object|table)\}`?")

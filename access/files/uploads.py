@@ -46,6 +46,7 @@ class Target:
             raise BadTarget("name a file")
         if any(map(is_manifest, files)):
             self._refuse_batch(files)
+            self._refuse_names([self.key or files[0].resolve().parent.name])
         elif self.key and self.table:
             raise BadTarget("give a key or a table, not both")
         elif len(files) > 1 and self.key and not self.key.endswith("/"):

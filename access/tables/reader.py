@@ -300,6 +300,7 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
 def _enter(connection: duckdb.DuckDBPyConnection, schema: str, name: str, scan: _Scan) -> None:
     stream = f"{schema}.{name}"
     connection.register(stream, scan)
-    connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(schema)}").fetchall()
-    view = f"{quoted(schema)}.{quoted(name)}"
-    connection.execute(f"CREATE VIEW {view} AS FROM {quoted(stream)}").fetchall()
+    # In full, as duckdb has databases named temp and system: it tells people to write it so, too.
+    there = f"memory.{quoted(schema)}"
+    connection.execute(f"CREATE SCHEMA IF NOT EXISTS {there}").fetchall()
+    connection.execute(f"CREATE VIEW {there}.{quoted(name)} AS FROM {quoted(stream)}").fetchall()

@@ -293,7 +293,7 @@ def _source(ingestion: Ingestion) -> list[str]:
         return [f"*File* {code(ingestion.landed.uri)}"]
     by = f" by {escaped(change.by)}" if change.by else ""
     why = f": {escaped(change.message)}" if change.message else ""
-    return [cut(f"*Change*{by}{why}", _REASON), f"```{plain(change.statement)[:_REASON]}```"]
+    return [cut(f"*Change*{by}{why}", _REASON), f"```{cut(plain(change.statement), _REASON)}```"]
 
 
 def _check(check: CheckResult) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from unicodedata import normalize
 
 from lakegate.text import count
 
@@ -65,8 +66,13 @@ class WrongColumns:
             yield f"{len(missing):,} of {self.expected:,} columns are missing: {listed}"
 
     def _renamed(self, name: str) -> str:
-        pairs = [each for each in self.renames if each.column == name]
-        return f" (perhaps {_named([pairs[0].found])}, score {pairs[0].score:.2f})" if pairs else ""
+        pair = next((each for each in self.renames if each.column == name), None)
+        if not pair:
+            return ""
+        how = f"score {pair.score:.2f}"
+        if normalize("NFC", pair.found) == normalize("NFC", name):  # which people cannot see
+            how = "with its accents in another form of Unicode, NFC or NFD"
+        return f" (perhaps {_named([pair.found])}, {how})"
 
     @property
     def _is_explained(self) -> bool:

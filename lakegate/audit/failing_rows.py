@@ -58,13 +58,13 @@ def _values(row: _Row) -> dict[str, Any]:
 
 def _own(row: _Row, columns: Sequence[str]) -> dict[str, Any]:
     """Return the values of a check's columns; of one within another, the outer one's."""
+    values = _values(row)
+    within = [each for each in columns if each not in values]  # others only look as if they were
     return {
         name: value
-        for name, value in _values(row).items()
-        if any(
-            each == name or each.startswith(tuple(f"{name}{sign}" for sign in ".[{"))
-            for each in columns
-        )
+        for name, value in values.items()
+        if name in columns
+        or any(each.startswith(tuple(f"{name}{sign}" for sign in ".[{")) for each in within)
     }
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+from unicodedata import normalize
 
 import yaml
 
@@ -28,6 +29,8 @@ def claiming(contracts: Iterable[Contract], key: str) -> Contract:
     if not fitting:
         prefixes = ", ".join(contract.landing_prefix for contract in known) or "none"
         message = f"no contract claims the key {one_line(key)}: the landing prefixes are {prefixes}"
+        if any(_composed(key).startswith(_composed(each.landing_prefix)) for each in known):
+            message += "; one has its accents in another form of Unicode, NFC or NFD"
         raise Permanent("NO_CONTRACT", message)
     longest = max(fitting, key=lambda contract: len(contract.landing_prefix))
     tables = sorted(each.table for each in fitting if each.landing_prefix == longest.landing_prefix)
@@ -35,6 +38,10 @@ def claiming(contracts: Iterable[Contract], key: str) -> Contract:
         message = f"{' and '.join(tables)} have the same landing prefix, {longest.landing_prefix}"
         raise Permanent("CONTRACTS_CLASH", f"{message}: push one with another, or withdraw one")
     return longest
+
+
+def _composed(text: str) -> str:
+    return normalize("NFC", text)
 
 
 def refuse_clashes(contracts: Mapping[str, Contract]) -> None:

@@ -312,7 +312,7 @@ def _table_name(schema: Field) -> str:
     if name and not _TABLE.fullmatch(name):
         schema.refuse(
             f"{name!r} must name a namespace and a table, as in nyc.flights: each begins with a "
-            "letter, and letters, digits and _ follow",
+            "letter, and letters, digits and _ follow, up to 127 characters",
             key,
         )
     if name.lower().startswith(f"{_OWN_NAMESPACE}."):

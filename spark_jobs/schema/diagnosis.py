@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from unicodedata import normalize
 
 from lakegate.audit.diagnosis import Rename, WrongColumns
 from lakegate.contract.model import Contract
@@ -89,7 +90,9 @@ def _renames(missing: Sequence[str], unexpected: Sequence[str]) -> Iterator[Rena
 def similarity(wanted: str, actual: str) -> float:
     """Return how similar two names are, from 0 to 1, without regard to case and punctuation."""
     one, other = (
-        re.sub(r"[\W_]", "", name.casefold())[:_LONGEST_COMPARED] for name in (wanted, actual)
+        re.sub(r"[\W_]", "", normalize("NFC", name[: 2 * _LONGEST_COMPARED]).casefold())
+        for name in (wanted, actual)
     )
+    one, other = one[:_LONGEST_COMPARED], other[:_LONGEST_COMPARED]
     matcher = SequenceMatcher(None, one, other, autojunk=False)
     return round(matcher.ratio(), 2) if one and other and matcher.quick_ratio() >= _LIKELY else 0.0

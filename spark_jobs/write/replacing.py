@@ -5,6 +5,7 @@ very data files that were audited are merged into main's table, in one commit. T
 append are in no table any more. An overwrite needs no second step: the append itself is one.
 """
 
+import shlex
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession, Window
@@ -40,12 +41,14 @@ def require_replaceable(table: Any, contract: Contract) -> None:
     manifests = snapshot.dataManifests(table.io())
     older = (each for each in jvm.items_of(manifests) if each.partitionSpecId() != present)
     if any(each.hasAddedFiles() or each.hasExistingFiles() for each in older):
-        first = quoted(contract.columns[0].name)
+        first = contract.columns[0].name
+        first = first if first.isascii() and first.isidentifier() else quoted(first)
+        sql = shlex.quote(f"UPDATE {contract.table} SET {first} = {first}")
         message = (
             "the table has data files from before its partitions were changed, whose rows an "
             "overwrite would leave: let a file come with these partitions and writeMode: append, "
-            "have all rows written again by `lakegate change`, such as "
-            f"UPDATE {contract.table} SET {first} = {first}, and set overwrite after that"
+            f"have all rows written again by `lakegate change {contract.table} --sql {sql}`, and "
+            "set overwrite after that"
         )
         raise Permanent("PARTITIONS_CHANGED", message)
 
@@ -71,11 +74,11 @@ def has_sound_keys(rows: DataFrame, mode: WriteMode) -> bool:
     """Return if each key is there once, or at most once at the same place, and none is null."""
     keys = [F.col(quoted(name)) for name in mode.key]
     place = [F.col(quoted(name)) for name in filter(None, (mode.latest_by,))]
-    alike = rows.groupBy(*keys, *place).count()
+    alike = rows.groupBy(*keys, *place).agg(F.count(F.lit(1)).alias(_PLACE))
     is_null = F.lit(False)
     for column in (*keys, *place):
         is_null = is_null | column.isNull()
-    return alike.where((F.col("count") > 1) | is_null).limit(1).isEmpty()
+    return alike.where((F.col(_PLACE) > 1) | is_null).limit(1).isEmpty()
 
 
 def upsert(run: Run, opened: Opened, branch: Target) -> tuple[str, Effect]:

@@ -97,6 +97,15 @@ def test_an_upsert_updates_inserts_and_deletes_by_key(job: Job) -> None:
     assert table.rows() == [row(1, 1), row(2, 20, 1), row(4, 4)]
 
 
+def test_a_key_may_have_any_name(job: Job) -> None:
+    """The names by which Spark counts keys are not taken for the columns of the key."""
+    key = {"name": "count", "logicalType": "integer", "primaryKey": True}
+    table = Table(job, (_ID, key), {"writeMode": "upsert", "write": "spark"})
+    table.publish({"id": 1, "count": 1}, {"id": 2, "count": 2})
+    table.publish({"id": 3, "count": 2})
+    assert table.rows() == [{"id": 1, "count": 1}, {"id": 3, "count": 2}]
+
+
 def test_an_overwrite_replaces_the_partitions_of_its_rows(job: Job) -> None:
     """The days that a file brings have its rows alone; other days stay as they are."""
     table = Table(job, (_ID, _DAY), {"writeMode": "overwrite"})
@@ -316,8 +325,8 @@ def test_an_overwrite_refuses_files_of_earlier_partitions(job: Job) -> None:
         [{"id": 2, "day": _FIRST}]
     )
     assert (report.verdict, reason(report).code) == (Verdict.ERRORED, "PARTITIONS_CHANGED")
-    statement = f"UPDATE {plain.name} SET `id` = `id`"
-    assert statement in reason(report).message
+    statement = f"UPDATE {plain.name} SET id = id"
+    assert f"`lakegate change {plain.name} --sql '{statement}'`" in reason(report).message
     Table(job, (_ID, _DAY), {}, name=plain.name).publish({"id": 3, "day": _FIRST})
     job.session("main", "publisher").sql(statement.replace("UPDATE ", "UPDATE lake."))
     again = Table(job, (_ID, _DAY), {"writeMode": "overwrite"}, name=plain.name)

@@ -10,6 +10,8 @@ from access.contract.check import check
 from cli.console import terminal
 from lakegate.errors import LakegateError
 
+_LONGEST = 100  # characters of a file's name that become a table's, which may have 127
+
 
 def suggest(
     data: Annotated[Path, typer.Argument(help="Sample of the data.", exists=True, dir_okay=False)],
@@ -49,5 +51,5 @@ def suggested(data: Path, table: str = "") -> str:
 
 def _plain(name: str) -> str:
     """Return a table name made of a file's name."""
-    words = re.findall(r"[a-z0-9]+", name.lower().partition(".")[0])
+    words = re.findall(r"[a-z0-9]+", name.lower().partition(".")[0][:_LONGEST])
     return f"t_{'_'.join(words)}" if not words or words[0][0].isdigit() else "_".join(words)

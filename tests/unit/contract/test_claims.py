@@ -41,6 +41,14 @@ def test_an_unclaimed_key_is_reported_with_the_prefixes_that_there_are() -> None
         claiming([], "a")
 
 
+def test_a_key_in_another_form_of_unicode_is_told_so() -> None:
+    """A key that looks as if a prefix claimed it, as a Mac may upload it, says why none does."""
+    composed, apart = "shop/ums\u00e4tze/", "shop/umsa\u0308tze/"
+    for prefix, key in ((composed, apart), (apart, composed)):
+        with pytest.raises(Permanent, match="in another form of Unicode, NFC or NFD"):
+            claiming([ORDERS, landing_at(prefix)], f"{key}1.csv")
+
+
 def test_two_contracts_of_one_prefix_claim_nothing() -> None:
     """Which table a file is for cannot be told, if two were pushed at the same time."""
     both = [ORDERS, landing_at("shop/orders/", "shop.baskets")]

@@ -169,6 +169,13 @@ def test_required_and_unique_are_checks_that_let_no_row_break_them() -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["[id]", "{id}"])
+def test_a_column_with_brackets_around_its_name_may_be_unique(name: str) -> None:
+    """Such a name, as databases export it, is no list's item and no map's key."""
+    check = parsed(f"- {{name: '{name}', logicalType: string, unique: true}}").checks[-1]
+    assert (check.metric, check.columns) == (Metric.DUPLICATE, (name,))
+
+
 def test_a_primary_key_is_unique_as_a_whole_and_has_no_nulls() -> None:
     """A composite key is one uniqueness check, and each of its columns is required."""
     contract = parsed(

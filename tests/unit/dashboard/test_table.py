@@ -115,18 +115,20 @@ def test_the_last_compaction_is_that_of_the_table() -> None:
 
 
 def test_checks_are_counted_by_day() -> None:
-    """Each check of a run counts, and the run's own line does not."""
+    """Each check of a run counts, also one that a contract calls so; the run's own line not."""
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute(
             """CREATE VIEW results AS FROM (VALUES
-            (TIMESTAMPTZ '2026-03-01 12:00:00+00', 'run', 'pass'),
-            (TIMESTAMPTZ '2026-03-01 12:00:00+00', 'id.nullValues', 'pass'),
-            (TIMESTAMPTZ '2026-03-01 13:00:00+00', 'id.nullValues', 'pass'),
-            (TIMESTAMPTZ '2026-03-02 00:30:00+00', 'id.nullValues', 'fail')
-            ) results (run_ts, check_id, status)"""
+            (TIMESTAMPTZ '2026-03-01 12:00:00+00', 'run', 'run', 'pass'),
+            (TIMESTAMPTZ '2026-03-01 12:00:00+00', 'id.nullValues', 'nullValues', 'pass'),
+            (TIMESTAMPTZ '2026-03-01 13:00:00+00', 'id.nullValues', 'nullValues', 'pass'),
+            (TIMESTAMPTZ '2026-03-02 00:30:00+00', 'id.nullValues', 'nullValues', 'fail'),
+            (TIMESTAMPTZ '2026-03-02 00:30:00+00', 'run', 'rowCount', 'pass')
+            ) results (run_ts, check_id, metric, status)"""
         )
         assert list(ran(connection)) == [
             Ran("id.nullValues", "2026-03-01T00:00:00+00:00", "pass", 2),
             Ran("id.nullValues", "2026-03-02T00:00:00+00:00", "fail", 1),
+            Ran("run", "2026-03-02T00:00:00+00:00", "pass", 1),
         ]

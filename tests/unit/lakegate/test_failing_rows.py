@@ -71,6 +71,15 @@ def test_a_map_is_at_fault_for_its_keys() -> None:
         assert failing_rows.told(check) == ["line 2: attrs {colour -> red}, id 7"]
 
 
+def test_a_column_with_a_dot_in_its_name_is_alone_at_fault() -> None:
+    """A column `temp.max` does not lie within a column `temp` of the same row."""
+    row: Row = {"_place": "line 2", "temp": "7", "temp.max": "90", "temp[F]": "44"}
+    for column in ("temp.max", "temp[F]"):
+        check = with_rows(row, columns=(column,))
+        assert failing_rows.offending(check) == (column,)
+        assert failing_rows.own_values(check) == [{column: row[column]}]
+
+
 def test_a_table_begins_with_the_places() -> None:
     """Its first column are the places, under another name if the file has such a column."""
     placed: Row = {"_place": "row 4", "_pos": "3", "nights": "-3"}

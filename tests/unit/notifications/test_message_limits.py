@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -117,3 +118,13 @@ def test_nothing_pings_links_or_turns_around(name: str, found: str, cell: str) -
             assert not {"\u202e", "\u2066", "\x00"} & set(text)
             assert text.count("```") % 2 == 0
             assert not re.search(r"&(?!amp;|lt;|gt;)(?=\w+;)", text)
+
+
+@pytest.mark.parametrize("before", range(5))
+def test_a_long_statement_ends_in_no_half_of_a_sign(before: int) -> None:
+    """Where a statement is cut, its last `<` is whole, and a mark says that more follows."""
+    statement = "x" * before + "<" * 1000
+    change = Change("shop.orders", statement, token="")
+    texts = words(alert(replace(INGESTION, change=change), None).blocks)
+    (told,) = (text for text in texts if "&lt;" in text)
+    assert re.search(r"```x*(&lt;)+…```", told)

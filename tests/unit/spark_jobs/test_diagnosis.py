@@ -1,5 +1,7 @@
 """The one sentence about a file whose columns are not the contract's."""
 
+import unicodedata
+
 import pytest
 
 from lakegate.audit.diagnosis import WrongColumns
@@ -65,6 +67,16 @@ def test_likely_renames_have_a_score() -> None:
         "'amount' (perhaps 'amount_eur', score 0.80), "
         "'customer_name' (perhaps 'CustomerName', score 1.00), 'day'; "
         "column 'colour' is not in the contract"
+    )
+
+
+def test_a_name_in_another_form_of_unicode_is_told_so() -> None:
+    """Two names that look alike are not told as one that is missing though it is there."""
+    name = "Gr\u00f6\u00dfe"
+    other = unicodedata.normalize("NFD", name)
+    assert wrong(contract("id", name), "id", other).sentence == (
+        f"column '{name}' is missing (perhaps '{other}', with its accents in another form of "
+        "Unicode, NFC or NFD)"
     )
 
 

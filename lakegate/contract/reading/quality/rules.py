@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from lakegate.contract.checks import LIBRARY, OF_ROWS, Check, Metric, Severity
+from lakegate.contract.columns import ITEM, KEY, VALUE
 from lakegate.contract.expectations import NONE, Operator, Unit
 from lakegate.contract.reading.options import OF_RULE, read_options, read_scope
 from lakegate.contract.reading.properties import Property
@@ -201,7 +202,7 @@ def _limit(arguments: Field, *known: str) -> None:
 
 
 def _refuse_items(entry: Property) -> None:
-    if any(step.startswith(("[", "{")) for step in entry.column.steps):
+    if {ITEM, KEY, VALUE} & {*entry.column.steps}:
         entry.field.refuse("what lies in an array or a map cannot be unique among rows", "unique")
 
 

@@ -48,7 +48,7 @@ CONDITIONS = [
 RIGHT = [
     *("id > 1", "`ID` <=> 1", "place.city rlike '^x'", "day > current_date - interval 1 day"),
     *("date_add(DAY, 1, day) > now()", "exists(array(id), x -> x > 1)", 'place.city = "x"'),
-    *("unknown rlike 'x'", "extract(year from day) > 2000", "id DIV 2 = 1"),
+    *("unknown rlike 'x'", "extract(year from day) > 2000", "id DIV 2 = 1", "`i``d` > 1"),
     " + ".join(["id"] * 500) + " > 0",
 ]
 # A query or a transform, and what is wrong with it.
@@ -257,6 +257,23 @@ def test_a_hint_says_which_type_a_physical_type_leaves_open(column: str, reason:
     found = hints(load(text, "orders.yaml", []), check(text, "orders.yaml"))
     assert [hint.field for hint in found] == ["schema[0].properties[1].physicalType"] * bool(reason)
     assert all(reason in hint.reason for hint in found)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "reasons"),
+    [
+        ("in/orders", ["takes files of in/orders_2/ as well: write in/orders/ if it is a folder"]),
+        *(("in/orders/", []), ("in/orders-", [])),
+    ],
+)
+def test_a_landing_prefix_that_other_folders_begin_with_gets_a_hint(
+    prefix: str, reasons: list[str]
+) -> None:
+    """Files of another table's folder would be audited, and published, as this table's."""
+    head = f"{CHANNEL}customProperties: [{{property: landingPrefix, value: {prefix}}}]\n"
+    text = contract_text("- {name: c, logicalType: string}", head=head)
+    found = hints(load(text, "orders.yaml", []), check(text, "orders.yaml"))
+    assert [hint.reason for hint in found] == reasons
 
 
 def test_a_rule_for_another_engine_gets_a_hint() -> None:

@@ -107,6 +107,7 @@ def test_a_file_lands_under_the_only_contract(tmp_path: Path) -> None:
         (["a/part.csv", "b/part.csv"], Target(key="a/"), "2 files are named part.csv"),
         (["M\udcfcller.csv"], Target(), "is no UTF-8"),
         (["a.csv"], Target(key="M\udcfcller.csv"), "is no UTF-8"),
+        (["M\udcfcller/_manifest.json"], Target(), "is no UTF-8"),
     ],
 )
 def test_an_unfit_target_uploads_nothing(names: list[str], target: Target, said: str) -> None:

@@ -69,15 +69,34 @@ def test_a_state_whose_files_are_deleted_says_how_long_states_are_kept() -> None
 
 
 @pytest.fixture
-def without_data(tmp_path: Path) -> Iterator[Reader]:
-    """Return a reader of a table whose data file was deleted."""
+def with_data(tmp_path: Path) -> Iterator[Reader]:
+    """Return a reader to which every table has one row."""
     table = iceberg_table(tmp_path, Schema(NestedField(1, "id", LongType())), pa.table({"id": [1]}))
-    for file in tmp_path.glob("data/*.parquet"):
-        file.unlink()
     known = {"metadata-location": "", "metadata": json.loads(table.metadata.model_dump_json())}
     body = json.dumps({**json.loads(_JSON), **known}).encode()
     with answering(_EMPTY % (len(body), body)) as address:
         yield Reader(address, "token", "main@abc")
+
+
+@pytest.fixture
+def without_data(with_data: Reader, tmp_path: Path) -> Reader:
+    """Return a reader of a table whose data file was deleted."""
+    for file in tmp_path.glob("data/*.parquet"):
+        file.unlink()
+    return with_data
+
+
+@pytest.mark.parametrize("namespace", ["temp", "system", "memory"])
+def test_a_namespace_that_is_a_database_of_duckdb_can_be_queried(
+    with_data: Reader, namespace: str
+) -> None:
+    """The error about `temp.orders` says how to write it, and so written it is read."""
+    in_full = f'memory."{namespace}"'
+    with with_data.answer(f"SELECT id FROM {in_full}.orders") as answer:
+        assert answer.read_all().to_pydict() == {"id": [1]}
+    query = with_data.answer(f"SELECT id FROM {namespace}.orders")
+    with pytest.raises(LakegateError, match=r"use a fully qualified path like 'mem"), query:
+        pass
 
 
 def test_a_query_of_a_deleted_file_is_no_bad_sql(without_data: Reader) -> None:

@@ -37,6 +37,14 @@ def test_a_readable_sample_gets_a_valid_draft(
         assert " ".join(column.type for column in contract.columns) == types
 
 
+def test_a_sample_with_a_long_name_gets_a_valid_draft(tmp_path: Path) -> None:
+    """A table's name is shorter than a file's may be; one that is given too long is told so."""
+    contract = check(draft_of(tmp_path, f"{'x' * 200}.csv", b"id\n1\n"), "orders.yaml")
+    assert contract.table == f"drafts.{'x' * 100}"
+    with pytest.raises(LakegateError, match="up to 127 characters"):
+        suggested(tmp_path / f"{'x' * 200}.csv", f"shop.{'x' * 128}")
+
+
 @pytest.mark.parametrize(
     ("name", "data", "cause"), UNREADABLE, ids=[name for name, *_ in UNREADABLE]
 )
