@@ -85,6 +85,7 @@ _ADVICE = {
 }
 _DISK_FULL = "a disk is full: the output, or a temporary file, is not complete"
 _WRONG_USAGE = 2
+_UsageError: Any = typer.BadParameter.__base__  # typer does not export it
 _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells report it
 
 
@@ -127,7 +128,10 @@ class Commands(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         _print_every_character()
         ctx.meta["arguments"] = tuple(args)
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except _UsageError as error:
+            raise typer.Exit(_explain(error, as_json="--json" in ctx.meta["arguments"])) from error
 
     def invoke(self, ctx: Any) -> Any:
         if "--help" in ctx.meta["arguments"]:
@@ -140,7 +144,7 @@ class Commands(TyperGroup):
         try:
             with _without_logs(verbose=ctx.params["verbose"]):
                 return super().invoke(ctx)
-        except (LakegateError, ModuleNotFoundError, typer.BadParameter, OSError) as error:
+        except (LakegateError, ModuleNotFoundError, _UsageError, OSError) as error:
             raise typer.Exit(_explain(error, as_json=as_json)) from error
         except KeyboardInterrupt as stop:
             SPINNER.stop()
@@ -169,7 +173,7 @@ def _explain(error: Exception, *, as_json: bool) -> int:
             _print_error(_not_installed(library), as_json=as_json)
         case OSError(errno=errno.ENOSPC):
             _print_error(LakegateError("DISK_FULL", _DISK_FULL), as_json=as_json)
-        case typer.BadParameter() if as_json:
+        case _UsageError() if as_json:
             _print_error(LakegateError("WRONG_USAGE", error.format_message()), as_json=True)
             return _WRONG_USAGE
         case _:
