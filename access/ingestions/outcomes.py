@@ -58,6 +58,8 @@ def why_again(ingestion: Ingestion) -> str:
         return f"{asked.what} requested by {asked.by}" if asked else "replay requested"
     if ingestion.failures:
         return "the run before did not finish it"
+    if ingestion.leaves_group:
+        return "another file keeps it from main, but not those that it ran with"
     return "main or its contract changed, or a right was missing"
 
 
