@@ -21,6 +21,7 @@ from spark_jobs.lake.nessie_branch import shared
 from spark_jobs.schema.compare import undeclared
 from spark_jobs.schema.evolution import ColumnChange, column_changes
 from spark_jobs.schema.layout import missing, partition_clause, sentences
+from spark_jobs.schema.name_mapping import PROPERTY, mapped_names
 from spark_jobs.schema.rows import not_null, struct_of
 from spark_jobs.spark import iceberg, jvm, table_layout
 from spark_jobs.spark.errors import Quoting, explain
@@ -133,8 +134,9 @@ def _change_columns(
     schema = iceberg.schema_of(spark, table)
     used = table_layout.sources(table) if contract.former.dropped else ()
     identifiers = sorted(map(str, jvm.items_of(table.schema().identifierFieldNames())))
+    mapped = mapped_names(table.properties().get(PROPERTY))
     changes = column_changes(
-        name, struct_of(schema), list(not_null(schema)), contract, used, identifiers
+        name, struct_of(schema), list(not_null(schema)), contract, used, identifiers, mapped
     )
     for change in changes:
         spark.sql(change.statement)
