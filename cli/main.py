@@ -126,7 +126,10 @@ class Commands(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         _print_every_character()
         ctx.meta["arguments"] = tuple(args)
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except _Misuse as error:
+            raise typer.Exit(_explain(error, as_json="--json" in ctx.meta["arguments"])) from error
 
     def invoke(self, ctx: Any) -> Any:
         if "--help" in ctx.meta["arguments"]:

@@ -23,6 +23,7 @@ from functions.model.ingestion import ALERTED, Ingestion
 from functions.model.ingestion_summary import status_text
 from functions.operations.decisions.preconditions import command_despite
 from lakegate.errors import LakegateError, Transient
+from lakegate.job.change import LONGEST_NAME, LONGEST_REASON
 from lakegate.job.landing import ID_PART
 from lakegate.text import visible
 
@@ -117,7 +118,9 @@ def confirmed(key: str, request: ActionRequest) -> ActionRequest | None:
         reason = ""
         by = _who()
         if verb is Verb.PUBLISH:
-            reason = st.text_area("Why, although checks failed", max_chars=2_000, height=90)
+            reason = st.text_area(
+                "Why, although checks failed", max_chars=LONGEST_REASON, height=90
+            )
         yes = st.form_submit_button(
             label(verb, f"Yes, {verb.lower()}"),
             type="secondary" if verb in _DESTROYS else "primary",
@@ -131,7 +134,7 @@ def _who() -> str:
     if by := person():
         st.text(visible(f"The ledger keeps your name: {by}"))
         return by
-    return st.text_input("Your name", value=user_name(), max_chars=200)
+    return st.text_input("Your name", value=user_name(), max_chars=LONGEST_NAME)
 
 
 def _which_contract(ingestion: Ingestion) -> bool:

@@ -29,16 +29,16 @@ _BY_DAY = """
 class Entry:
     """A commit on main that published rows of the table.
 
-    The table grew by `gained` rows to `after`. `first` is the id of one of the published
-    ingestions; `approved_by` is the person who approved them despite a failed audit, "" if it
-    passed.
+    The table grew by `gained` rows to `after`, None where others have written to it since. `first`
+    is the id of one of the published ingestions; `approved_by` is the person who approved them
+    despite a failed audit, "" if it passed.
     """
 
     at: str
     message: str
     hash: str
     gained: int
-    after: int
+    after: int | None
     first: str
     approved_by: str
 
@@ -52,20 +52,26 @@ class Ran(NamedTuple):
     runs: int
 
 
-def history(log: Iterable[Commit], table: str, rows: int, looked_at: int) -> tuple[Entry, ...]:
+def history(
+    log: Iterable[tuple[Commit, frozenset[str]]], table: str, rows: int, looked_at: int
+) -> tuple[Entry, ...]:
     """Return the commits of a table among the newest of main's log, newest first.
 
-    `rows` are the table's current rows; only `looked_at` commits of the log are read.
+    The log has each commit with what it changed. `rows` are the table's current rows; only
+    `looked_at` commits of the log are read.
     """
     entries: list[Entry] = []
-    for commit in islice(log, looked_at):
+    after: int | None = rows
+    for commit, changed in islice(log, looked_at):
         if table in tables(commit) and (members := published(commit)):
-            entries.append(_entry(commit, members, gains(commit)[table], rows))
-            rows -= entries[-1].gained
+            entries.append(_entry(commit, members, gains(commit)[table], after))
+            after = None if after is None else after - entries[-1].gained
+        elif table in changed and UPKEEP not in commit.properties:
+            after = None  # it does not say how many rows it brought
     return tuple(entries)
 
 
-def _entry(commit: Commit, members: Sequence[Published], gained: int, after: int) -> Entry:
+def _entry(commit: Commit, members: Sequence[Published], gained: int, after: int | None) -> Entry:
     return Entry(
         at=times.text(datetime.fromisoformat(commit.time)),
         message=commit.message,

@@ -57,6 +57,8 @@ def why_again(ingestion: Ingestion) -> str:
         return _requested(ingestion, last)
     if ingestion.failures:
         return "the run before did not finish it"
+    if ingestion.leaves_group:
+        return "another file keeps it from main, but not those that it ran with"
     return "main or its contract changed, or a right was missing"
 
 

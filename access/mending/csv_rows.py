@@ -24,20 +24,20 @@ from spark_jobs.files.text.csv_rows import apart, csv_reader, quoted_cell
 
 @dataclass(frozen=True)
 class CsvRows:
-    """The rows of a CSV file whose broken ones are numbered as a `unit`: line, or row."""
+    """The rows of a CSV file, numbered by their first lines; with `spans` some have several."""
 
     contract: Contract
     text: Text
-    unit: str
+    spans: bool
 
     def records(self, lines: Iterable[str]) -> Iterator[Record]:
         """Yield all of a file's text: lines that are rows each, or rows with line ends in them."""
-        number = 0 if self.unit == "line" or not self._has_header else -1
+        number = 1
         for mark, text, is_row in self._pieces(lines):
             if mark:
                 yield Record(0, mark)
-            number += 1 if is_row or self.unit == "line" else 0
             yield record(number if is_row else 0, text)
+            number += _line_count(text)
 
     def written(self, records: Iterable[Record], broken: BrokenRows) -> Iterator[str]:
         """Yield the header with two columns more, and the broken rows."""
@@ -62,18 +62,18 @@ class CsvRows:
                 raise BadCorrection(line, f"its columns are not as they were written: {shown}")
             if line > 1 and cells:
                 yield self._correction(line, text.rstrip("\r\n"), cells[0])
-            line += max(len(re.findall(r"\r\n?|\n", text)), 1)
+            line += _line_count(text)
 
     def _correction(self, line: int, text: str, number: str) -> Correction:
         start = self._first_two.match(text)
         if not start or not (number.isascii() and number.isdigit()):
-            message = f"it does not begin with the number of a {self.unit} and a reason"
+            message = "it does not begin with the number of a line and a reason"
             raise BadCorrection(line, message)
         return Correction(line, int(number), text[start.end() :])
 
     def _pieces(self, lines: Iterable[str]) -> Iterator[tuple[str, str, bool]]:
         """Yield each row with the mark before it, and whether it is one; blank lines are none."""
-        if self.unit == "line":
+        if not self.spans:
             for mark, line in unmarked(lines):
                 yield mark, line, bool(line.strip("\r\n"))
             return
@@ -121,7 +121,7 @@ class CsvRows:
         return mark, Record(0, "")
 
     def _marks(self, names: Iterable[str]) -> tuple[str, str]:
-        return marks(self.unit, [*names, *(column.name for column in self.contract.columns)])
+        return marks("line", [*names, *(column.name for column in self.contract.columns)])
 
     def _cells(self, text: str) -> list[str]:
         return next(csv_reader([text], self.contract.options), [])
@@ -144,3 +144,7 @@ class CsvRows:
         delimiter, quote = re.escape(self._delimiter), re.escape(self.contract.options["quote"])
         cell = f"(?:{quoted_cell(self.contract.options)}|[^{delimiter}{quote}]*+)"
         return re.compile(f"(?:{cell}{delimiter}){{2}}", re.DOTALL)
+
+
+def _line_count(text: str) -> int:
+    return max(len(re.findall(r"\r\n?|\n", text)), 1)

@@ -184,7 +184,7 @@ def _opened(adapters: Adapters, rejected: Ingestion, find: Find) -> Iterator[_Re
         text = Text.of(copy, contract.options.get("encoding", "UTF-8"))
         rows: Rows = (JsonItems if broken.unit == JsonItems.unit else JsonRows)(contract)
         if contract.format in FLAT_FORMATS:
-            rows = CsvRows(contract, text, broken.unit)
+            rows = CsvRows(contract, text, broken.spans)
         yield _Rejected(contract, copy, text, rows, broken, others)
 
 

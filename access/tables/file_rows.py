@@ -10,6 +10,7 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
 
+import access.tables.projection  # noqa: F401  for every scan
 from functions.adapters.iceberg.files import added
 
 

@@ -2,7 +2,7 @@
 
 import html
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -16,7 +16,7 @@ from access.ingestions.identify import identified
 from cli.console import json_output, terminal
 from cli.console.options import AsJson, Id
 from cli.local.slack_messages import about, ask, message_about, messages, panel, with_replies
-from functions.notifications.slack_buttons import BUTTONS, LABELS, REASON, Verb
+from functions.notifications.slack_buttons import BUTTONS, OF_ALL, PREFIX, REASON, Verb
 from infra.local import stack_file
 from lakegate.errors import LakegateError
 
@@ -102,13 +102,18 @@ def press(
         str, typer.Option("--as", help="Slack user who presses it; ada has permission.")
     ] = "ada",
     reason: Annotated[str, typer.Option(help="Text for the form.")] = "",
+    everyone: Annotated[
+        bool, typer.Option("--all", help="For all files of its thread; once asked, say yes.")
+    ] = False,
 ) -> None:
     """Press a button of a failed file's newest alert; fill in the form if one opens."""
     address = _local(context.obj)
     ingestion = identified(find().adapters().ledger, identity)
     if not ingestion.has_failed:
         raise LakegateError("NO_BUTTONS", f"{ingestion.name} did not fail, so it has no alert")
-    asked = {"ts": _alert(address, ingestion.id), "button": LABELS[button], "as": person}
+    message_about(address, ingestion.id)  # waits for it
+    at, label = newest_button(messages(address), ingestion.id, button, everyone=everyone)
+    asked = {"ts": at, "button": label, "as": person}
     before = ask(address, "_person", {"as": person})
     _require_ok(ask(address, "_press", asked))
     after = ask(address, "_person", {"as": person})
@@ -117,23 +122,42 @@ def press(
         wrong = _require_ok(ask(address, "_submit", wanted))["response"].get("errors", {})
         if wrong:
             raise LakegateError("NOT_SUBMITTED", f"{wrong[REASON]} (--reason TEXT)")
+    if label.endswith("…"):
+        hint = f"It asks in the thread, as `lakegate slack show {identity}` shows: press again"
+        terminal.err().print(f"{hint} to say yes.", style="dim", soft_wrap=True)
     for words in after["private"][len(before["private"]) :]:
         terminal.out().print(words, markup=False, soft_wrap=True)
 
 
-def _alert(address: str, ingestion: str) -> str:
-    """Return the time of the newest message with buttons for an ingestion. Raises LakegateError."""
-    message_about(address, ingestion)  # waits for it
-    times = [m["ts"] for m in messages(address) if _has_buttons(m, ingestion)]
-    if not times:
-        message = "its alert has no buttons any more: it is resolved"
+def newest_button(
+    every: list[Mapping[str, Any]], ingestion: str, verb: Verb, *, everyone: bool
+) -> tuple[str, str]:
+    """Return the time of the newest message with an ingestion's button, and the button's label.
+
+    With `everyone` it is a button for all files of its thread, or the yes to the question that
+    such a button has caused. Raises LakegateError NO_BUTTONS.
+    """
+    threads = {_thread(message) for message in about(every, ingestion)}
+    found = [
+        (str(message["ts"]), str(button["text"]["text"]))
+        for message in every
+        if _thread(message) in threads
+        for button in _buttons(message, OF_ALL if everyone else (BUTTONS,))
+        if button["action_id"] == f"{PREFIX}{verb}" and (everyone or ingestion in button["value"])
+    ]
+    if not found:
+        message = "its alert has no such button, or none any more: what is resolved has none"
         raise LakegateError("NO_BUTTONS", message)
-    return str(times[-1])
+    return found[-1]
 
 
-def _has_buttons(message: Mapping[str, Any], ingestion: str) -> bool:
-    own = (block for block in message["blocks"] if block.get("block_id") == BUTTONS)
-    return any(ingestion in str(block) for block in own)
+def _thread(message: Mapping[str, Any]) -> str:
+    return str(message.get("thread_ts") or message["ts"])
+
+
+def _buttons(message: Mapping[str, Any], ids: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    for block in message["blocks"]:
+        yield from block["elements"] if block.get("block_id") in ids else ()
 
 
 def _require_ok(answer: dict[str, Any]) -> dict[str, Any]:

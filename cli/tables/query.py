@@ -4,8 +4,10 @@ import csv
 import io
 import json
 import sys
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator
+from decimal import Decimal
 from itertools import islice
 from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,9 +30,12 @@ def query(
     context: typer.Context,
     sql: Annotated[str, typer.Argument(help="One SELECT over tables named <namespace>.<table>.")],
     ref: Annotated[str, typer.Option(help="Branch to read.")] = MAIN,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all rows as JSON.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print all rows as JSON; binary values are base64.")
+    ] = False,
     as_csv: Annotated[
-        bool, typer.Option("--csv", help="Print all rows as CSV; null is an empty cell.")
+        bool,
+        typer.Option("--csv", help="Print all rows as CSV; null is an empty cell, binary base64."),
     ] = False,
 ) -> None:
     """Query main or a branch (DuckDB SQL)."""
@@ -72,12 +77,30 @@ def print_json(answer: "pa.RecordBatchReader") -> None:
 
 
 def _json_value(value: Any) -> Any:
-    """Return the value with NaN and infinities as text, which JSON has no numbers for."""
-    if isinstance(value, float) and not isfinite(value):
-        return json.dumps(value)
-    if isinstance(value, dict):
-        return {name: _json_value(each) for name, each in value.items()}
-    return [*map(_json_value, value)] if isinstance(value, list | tuple) else value
+    """Return the value as JSON has it: what no number of it holds exactly is text."""
+    match value:
+        case float() if not isfinite(value):
+            return json.dumps(value)
+        case Decimal():
+            return _number(value)
+        case dict():
+            return {name: _json_value(each) for name, each in value.items()}
+        case list() | tuple():
+            return [*map(_json_value, value)]
+        case _:
+            return _base64(value)
+
+
+def _number(value: Decimal) -> int | float | str:
+    if value == value.to_integral_value():
+        return int(value)
+    near = float(value)
+    return near if Decimal(repr(near)) == value else str(value)
+
+
+def _base64(value: Any) -> Any:
+    """Return bytes as text, and any other value as it is."""
+    return b64encode(value).decode() if isinstance(value, bytes) else value
 
 
 def print_csv(answer: "pa.RecordBatchReader") -> None:
@@ -88,7 +111,7 @@ def print_csv(answer: "pa.RecordBatchReader") -> None:
     many = 0
     for many, row in enumerate(rows(answer), 1):  # noqa: B007  counted for below
         terminal.raw(_taken(text))
-        write(row)
+        write(map(_base64, row))
     terminal.raw(_taken(text))
     terminal.err().print(count(many, "row"), style="dim")
 

@@ -56,9 +56,9 @@ def show(opened: Opened) -> None:
     every = adapters.lake.contracts(None)
     stored = next((each for each in every if each.contract.table == name), None)
     state = reader.state(name) if not stored or reader.has(name) else None
-    log = list(islice(adapters.catalog.log(), _MORE if _is_further(name) else _COMMITS))
+    log = list(islice(adapters.catalog.history(), _MORE if _is_further(name) else _COMMITS))
     _numbers(state)
-    _upkeep(adapters, log, name)
+    _upkeep(adapters, [commit for commit, _ in log], name)
     _freshness(adapters, stored)
     _open_failures(adapters, name)
     entries = _rows_over_time(log, name, state.rows if state else 0, adapters.now())
@@ -173,9 +173,11 @@ def _is_further(name: str) -> bool:
     return bool(st.session_state.get(f"further {name}", False))
 
 
-def _rows_over_time(log: Sequence[Commit], name: str, rows: int, now: str) -> tuple[Entry, ...]:
+def _rows_over_time(
+    log: Sequence[tuple[Commit, frozenset[str]]], name: str, rows: int, now: str
+) -> tuple[Entry, ...]:
     entries = history(log, name, rows, len(log))
-    if entries:
+    if entries and entries[0].after is not None:
         charts.draw(rows_over_time(entries, now), alt="Rows of the table over time")
     if not _is_further(name):
         st.checkbox(
@@ -240,7 +242,7 @@ def _commits(entries: Sequence[Entry]) -> None:
             "when": moment(e.at),
             "what": e.message,
             "rows": f"{e.gained:+,}",
-            "rows after": f"{e.after:,}",
+            "rows after": "others wrote since" if e.after is None else f"{e.after:,}",
             "published anyway by": e.approved_by,
             "commit": e.hash,
         }

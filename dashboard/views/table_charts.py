@@ -1,6 +1,7 @@
 """The charts of one table."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import altair as alt
 
@@ -15,11 +16,12 @@ _WORDS = [charts.RESULT_WORDS[status] for status in charts.RESULT_COLOURS]
 
 
 def rows_over_time(entries: Sequence[Entry], now: str) -> alt.LayerChart | alt.FacetChart:
-    """Return the table's rows after each commit, up to now; `entries` newest first."""
-    first, last = entries[-1], entries[0]
-    rows = [{"time": e.at, "rows": e.after, "gained": e.gained, "what": e.message} for e in entries]
-    before = {"time": first.at, "rows": first.after - first.gained}
-    shown = [before, *reversed(rows), {"time": now, "rows": last.after}]
+    """Return the rows after each commit of which they are known; `entries` newest first."""
+    known = [(each, each.after) for each in entries if each.after is not None]
+    first, after = known[-1]
+    rows = [{"time": e.at, "rows": n, "gained": e.gained, "what": e.message} for e, n in known]
+    before = {"time": first.at, "rows": after - first.gained}
+    shown: list[dict[str, Any]] = [before, *rows[::-1], {"time": now, "rows": rows[0]["rows"]}]
     numbers = alt.Axis(format="~s", tickCount=5, tickMinStep=1)
     base = charts.chart([{"number": number, **row} for number, row in enumerate(shown)]).encode(
         x=charts.time_axis("time", first.at, now),

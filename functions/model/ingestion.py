@@ -69,12 +69,14 @@ class Ingestion:
     # The attempt: one branch and its job run. `failures` counts job runs that failed without a
     # report, `tries_from` the attempts before the last replay, and those since that do not count:
     # held again, or without a right. With `is_shared` a shared run takes it from the work queue,
-    # and creates its branch. With `is_compared` the run also looks at the rows of its table, so
-    # earlier such files come to main first.
+    # and creates its branch; with `leaves_group` none may, until a person decides. With
+    # `is_compared` the run also looks at the rows of its table, so earlier such files come to main
+    # first.
     attempt: int = 1
     failures: int = 0
     tries_from: int = 0
     is_shared: bool = False
+    leaves_group: bool = False
     is_compared: bool = False
     contract_pinned: bool = False  # the replay uses the contract's version that is named above
     job_run: str = ""

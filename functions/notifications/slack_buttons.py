@@ -19,6 +19,7 @@ LONGEST_REASON = 500
 REASON = "reason"  # the modal's one block with an input, and the input
 PREFIX = "lakegate."
 BUTTONS = f"{PREFIX}actions"  # the block of one ingestion's
+OF_ALL = GROUP, AGREEMENT = f"{PREFIX}group", f"{PREFIX}agreement"
 LONGEST_SUMMARY, LONGEST_TITLE = 600, 200  # each character may take two in a button's value
 
 
@@ -94,14 +95,14 @@ def group_buttons(alert: Alert, ingestion: str) -> tuple[Block, ...]:
     _, rows, _ = Seen(alert.ingestion, alert.token).parts
     verbs = [verb for verb in _OF_GROUP if rows or verb is not Verb.PUBLISH]
     elements = [_plain_button(verb, _OF_GROUP[verb], value) for verb in verbs]
-    return ({"type": "actions", "block_id": f"{PREFIX}group", "elements": elements},)
+    return ({"type": "actions", "block_id": GROUP, "elements": elements},)
 
 
 def agreement(verb: Verb, seen: Seen, question: str, files: int) -> Block:
     """Return the block with the button that answers a question about a group of files by yes."""
     value = {**asdict(seen), "title": cut(question, LONGEST_TITLE)}
     button = _plain_button(verb, f"Yes, {verb} {files:,}", value) | {"style": "danger"}
-    return {"type": "actions", "block_id": f"{PREFIX}agreement", "elements": [button]}
+    return {"type": "actions", "block_id": AGREEMENT, "elements": [button]}
 
 
 def modal(seen: Seen, title: str, unreadable: str = "") -> Block:

@@ -12,11 +12,13 @@ MOST = 100_000  # that somebody corrects one by one
 class BrokenRows:
     """The reasons of each broken row by its number from 1, in order.
 
-    Numbers count a `unit`: line, with the header, where each line is a row; else row or item.
+    Numbers count a `unit`: line, with the header, else item. With `spans` a row may have several
+    lines, and its number is the first one's.
     """
 
     unit: str
     reasons: Mapping[int, tuple[str, ...]]
+    spans: bool = False
 
 
 def require_few(many: int) -> None:

@@ -124,9 +124,8 @@ def place(unit: str, number: int) -> str:
 class BadCell:
     """A cell that could not be read; `column` is "" for a whole row.
 
-    `place` is where it is in the landed file, as `place` says it: `line 7`, where each row is a
-    line, else `row 6` or `item 6`, the header not counted; "" if unknown. `value` is its text, or
-    that it is hidden.
+    `place` is where it is in the landed file, as `place` says it: `line 7`, where its row begins,
+    else `row 6` or `item 6`; "" if unknown. `value` is its text, or that it is hidden.
     """
 
     place: str

@@ -16,6 +16,7 @@ from lakegate.text import count, load_json
 
 CHANGES = "changes/"
 MOST_CHARACTERS = 10_000  # of a statement: ledger and main's log keep it
+LONGEST_REASON, LONGEST_NAME = 2_000, 200  # of whom decides: so are these
 _DIGITS = 32
 _RETRACT = re.compile(rf"RETRACT ([0-9a-f]{{{_DIGITS}}})")
 _HASH = "[0-9a-f]{16,}"

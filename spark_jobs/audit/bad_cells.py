@@ -96,7 +96,7 @@ def bad_cells(read: Source, contract: Contract) -> tuple[BadCell, ...]:
 def _cells_in_rows(unreadable: Unreadable, contract: Contract) -> tuple[BadCell, ...]:
     secrecy = Secrecy.of(contract, unreadable.names)
     rows = collected(unreadable.rows().limit(MOST_NAMED))
-    places = told([row[PLACE] for row in rows], unreadable.every, unreadable.unit)
+    places = told([row[PLACE] for row in rows], unreadable)
     cells = (
         cell
         for row, place in zip(rows, places, strict=True)
@@ -208,7 +208,7 @@ def _cells_in_bad_rows(source: Source, contract: Contract) -> Iterator[BadCell]:
     )
     places = [""] * len(rows)
     if source.placed:
-        places = told([row[PLACE] for row in rows], placed.every, placed.unit)
+        places = told([row[PLACE] for row in rows], placed)
     secrecy = Secrecy.of(contract, ())
     for row, place in zip(rows, places, strict=True):
         cell = _cell_in_text(str(row[BAD_ROW]), place, contract, secrecy)

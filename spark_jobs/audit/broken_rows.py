@@ -42,8 +42,9 @@ def broken_rows(
         reasons[place].append(reason)
     require_few(len(reasons))
     places = sorted(reasons)
-    numbered = zip(numbers(places, file.every), places, strict=True)
-    return BrokenRows(file.unit, {number: tuple(reasons[place]) for number, place in numbered})
+    numbered = zip(numbers(places, file), places, strict=True)
+    found = {number: tuple(reasons[place]) for number, place in numbered}
+    return BrokenRows(file.unit, found, spans=file.lines is not None)
 
 
 def _unreadable(rows: Unreadable, contract: Contract) -> _Found:

@@ -18,7 +18,7 @@ from lakegate.audit.diagnosis import place
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
-from spark_jobs.files.source import PLACE, Placed, Source
+from spark_jobs.files.source import PLACE, Placed, Source, Unreadable
 from spark_jobs.files.text.text_lines import collected
 from spark_jobs.spark import jvm
 
@@ -83,7 +83,7 @@ def _places(file: Placed, rows: Sequence[Stored], contract: Contract) -> list[st
     alike = alike.where(F.col(_HASH).isin(*set(hashes)))
     first = alike.withColumn(_NTH, F.row_number().over(same)).where(F.col(_NTH) <= most)
     matches = sorted(collected(first), key=lambda row: row[PLACE])
-    found_at = told([row[PLACE] for row in matches], file.every, file.unit)
+    found_at = told([row[PLACE] for row in matches], file)
     of_hash: dict[int, list[str]] = {}
     for row, at in zip(matches, found_at, strict=True):
         of_hash.setdefault(row[_HASH], []).append(at)
@@ -91,15 +91,18 @@ def _places(file: Placed, rows: Sequence[Stored], contract: Contract) -> list[st
     return [next(left.get(each, iter(())), "") for each in hashes]
 
 
-def told(places: Sequence[int], every: Callable[[], DataFrame], unit: str) -> list[str]:
-    """Return the places of rows in words, by their numbers in Spark's order.
-
-    `every` returns the `PLACE` of each `unit` of the file.
-    """
-    return [place(unit, number) for number in numbers(places, every)]
+def told(places: Sequence[int], file: Placed | Unreadable) -> list[str]:
+    """Return the places of a file's rows in words, by their numbers in Spark's order."""
+    return [place(file.unit, number) if number else "" for number in numbers(places, file)]
 
 
-def numbers(places: Sequence[int], every: Callable[[], DataFrame]) -> list[int]:
+def numbers(places: Sequence[int], file: Placed | Unreadable) -> list[int]:
+    """Return the numbers of a file's rows, from 1, as a `unit` of it counts them."""
+    counted = _counted(places, file.every)
+    return file.lines(counted) if file.lines else counted
+
+
+def _counted(places: Sequence[int], every: Callable[[], DataFrame]) -> list[int]:
     """Return the numbers of rows, from 1, by their places: a partition, and the place in it."""
     last = max((place >> _IN_PARTITION for place in places), default=0)
     before = [0] * (last + 1)

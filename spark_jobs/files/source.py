@@ -1,10 +1,10 @@
 """Values that every format's reader returns or needs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -20,6 +20,9 @@ BAD_ROW = "_lakegate_bad_row"
 # A row's place in its file, in Spark's order: its partition, and its number in it (33 bits).
 PLACE = "_lakegate_place"
 FILE = "_lakegate_file"  # the address of a row's file, where files are read together
+# Returns the lines in which rows begin, by their numbers in Spark's order; all count from 1, and 0
+# is an unknown one.
+Lines: TypeAlias = Callable[[Sequence[int]], list[int]]
 
 
 @dataclass(frozen=True)
@@ -29,13 +32,15 @@ class Unreadable:
     `rows` returns each with its `PLACE`, its beginning as it stands in the file (`row`), and its
     broken `cells`, the beginning of each one's `text` and its `column`; none if the whole row is
     broken. `every` returns the places of all rows, by which they are numbered as a `unit`: line,
-    row or item. `names` are those of a CSV file's columns, in order.
+    row or item; where rows have line ends within, `lines` finds their lines. `names` are those of a
+    CSV file's columns, in order.
     """
 
     rows: Callable[[], DataFrame]
     every: Callable[[], DataFrame]
     unit: str
     names: tuple[str, ...] = ()
+    lines: Lines | None = None
 
 
 @dataclass(frozen=True)
@@ -43,12 +48,13 @@ class Placed:
     """All rows of a file with their `PLACE`; nothing is read before `rows` or `every` is called.
 
     `rows` have the columns of `Source.rows`. `every` returns the places of all units, by which rows
-    are numbered as a `unit`: line, row or item.
+    are numbered as a `unit`: line, row or item; `lines` as in `Unreadable`.
     """
 
     rows: Callable[[], DataFrame]
     every: Callable[[], DataFrame]
     unit: str
+    lines: Lines | None = None
 
     @classmethod
     def by_rows(cls, rows: DataFrame) -> "Placed":

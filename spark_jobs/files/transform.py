@@ -5,7 +5,7 @@ as bad rows.
 """
 
 from pyspark.sql import Column as Expression
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -16,7 +16,8 @@ from spark_jobs.schema.compare import Comparison, compare
 from spark_jobs.schema.diagnosis import Finding
 from spark_jobs.schema.rows import landed, struct_of
 from spark_jobs.spark import jvm, sql_parser
-from spark_jobs.spark.errors import Quoting, explain, masked
+from spark_jobs.spark.errors import Quoting, masked
+from spark_jobs.spark.observed import observed
 
 _VIEW = "file"
 _LONGEST = 1000
@@ -67,16 +68,10 @@ def _count_rows(source: Source) -> tuple[int, int]:
 
     Raises Permanent CORRUPT_FILE if the file declares another number of rows.
     """
-    counts = Observation("file")
     every, bad = F.count(F.lit(1)).alias("rows"), F.count(BAD_ROW).alias("bad")
-    try:
-        observed = source.rows.observe(counts, every, bad)
-        observed.write.format("noop").mode("overwrite").save()
-    except jvm.JavaError as error:
-        raise explain(error, "the file's rows cannot be read") from error
-    rows, bad_rows = int(counts.get["rows"]), int(counts.get["bad"])
-    source.require_declared(rows)
-    return rows, bad_rows
+    counted = observed(source.rows, every, bad)
+    source.require_declared(counted["rows"])
+    return counted["rows"], counted["bad"]
 
 
 def _bad_row_column() -> Expression:

@@ -14,6 +14,7 @@ from lakegate.errors import Permanent
 from spark_jobs.schema.compare import required_places
 from spark_jobs.schema.differences import Difference, Kind, differences
 from spark_jobs.schema.masking import mask_names
+from spark_jobs.schema.name_mapping import PROPERTY
 from spark_jobs.schema.types import Struct, parse
 
 # Types that Iceberg widens (specification, "Schema evolution"), besides decimals of one scale.
@@ -37,14 +38,16 @@ def column_changes(
     contract: Contract,
     sources: Collection[str] = (),
     identifiers: Sequence[str] = (),
+    mapped: Collection[tuple[str, ...]] = (),
 ) -> list[ColumnChange]:
     """Return the changes that give the table, with the columns `there`, the contract's columns.
 
     NOT NULL is lifted from the columns `not_null`: a bad row must reach the branch, and only the
     audit decides about it. By the columns `sources` the table is, or was, partitioned or sorted:
     they cannot be dropped. From its `identifiers`, Iceberg's identifier fields, NOT NULL cannot be
-    lifted. Raises Permanent TABLE_MISMATCH where more than new nullable columns, wider types and
-    what the contract renames or drops is needed.
+    lifted. By the names `mapped`, files without field ids are read, so none is a new column's.
+    Raises Permanent TABLE_MISMATCH where more than new nullable columns, wider types and what the
+    contract renames or drops is needed.
     """
     _require_none(identifiers, contract)
     renamed, dropped = _renamed(there, contract), _dropped(there, contract)
@@ -57,7 +60,7 @@ def column_changes(
     ]
     wanted = Struct(tuple((c.name, parse(c.type)) for c in contract.table_columns))
     differing = list(differences(there, wanted))
-    if refusals := [why for each in differing if (why := _refusal(each, contract))]:
+    if refusals := [why for each in differing if (why := _refusal(each, contract, mapped))]:
         message = f"the table {contract.table} cannot be changed to the contract's columns: "
         raise Permanent("TABLE_MISMATCH", (message + "; ".join(refusals))[:2000])
     shown = differing if contract.names_columns else mask_names(differing, contract)
@@ -119,7 +122,9 @@ def _dropping(table: str, name: str) -> ColumnChange:
     return ColumnChange(f"table: column {name} dropped", statement)
 
 
-def _refusal(difference: Difference, contract: Contract) -> str:
+def _refusal(
+    difference: Difference, contract: Contract, mapped: Collection[tuple[str, ...]]
+) -> str:
     """Return why the table cannot be changed at this path, with advice; "" if it can."""
     name, found, wanted = difference.name, difference.found, difference.wanted
     if difference.kind is Kind.EXTRA:
@@ -129,6 +134,11 @@ def _refusal(difference: Difference, contract: Contract) -> str:
             "files need not have it"
         )
     if difference.kind is Kind.MISSING:
+        if _as_mapped(difference.path) in mapped:
+            return (
+                f"the new column {name!r} would have values of an earlier one, which older files "
+                f"have under this name ({PROPERTY}): give it another name"
+            )
         if difference.path in required_places(contract):
             return (
                 f"the new column {name!r} is required, but the table's rows have no value: remove "
@@ -140,6 +150,10 @@ def _refusal(difference: Difference, contract: Contract) -> str:
             "or a new column with another name"
         )
     return f"{name!r} is in a map's keys, which cannot change" if KEY in difference.path else ""
+
+
+def _as_mapped(path: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(_STEPS.get(step, step).lower() for step in path)
 
 
 def _longer(difference: Difference) -> bool:

@@ -1,6 +1,6 @@
 """Append a file's rows to the branch, and count them in the pass that writes them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -21,10 +21,12 @@ from spark_jobs.lake.nessie_branch import shared
 from spark_jobs.schema.compare import undeclared
 from spark_jobs.schema.evolution import ColumnChange, column_changes
 from spark_jobs.schema.layout import missing, partition_clause, sentences
+from spark_jobs.schema.name_mapping import PROPERTY, mapped_names
 from spark_jobs.schema.rows import not_null, struct_of
 from spark_jobs.spark import iceberg, jvm, table_layout
 from spark_jobs.spark.errors import Quoting, explain
 from spark_jobs.spark.iceberg import table_name
+from spark_jobs.spark.observed import observed
 from spark_jobs.spark.session import add_catalog
 from spark_jobs.write import provenance
 from spark_jobs.write.quarantine import quarantine_condition
@@ -132,8 +134,9 @@ def _change_columns(
     schema = iceberg.schema_of(spark, table)
     used = table_layout.sources(table) if contract.former.dropped else ()
     identifiers = sorted(map(str, jvm.items_of(table.schema().identifierFieldNames())))
+    mapped = mapped_names(table.properties().get(PROPERTY))
     changes = column_changes(
-        name, struct_of(schema), list(not_null(schema)), contract, used, identifiers
+        name, struct_of(schema), list(not_null(schema)), contract, used, identifiers, mapped
     )
     for change in changes:
         spark.sql(change.statement)
@@ -254,23 +257,36 @@ def append_counted(
     spark, counts = source.rows.sparkSession, Observation("file")
     split = _checked_condition(source.rows, contract, nulled=spec.null_unreadable)
     quarantining = [check for check in contract.checks if check.quarantine]
-    rows = provenance.one_file_rows(source.rows, contract.provenance, spec).observe(
-        counts,
+    rows = provenance.one_file_rows(source.rows, contract.provenance, spec)
+    measures = (
         *_counts(split),
         provenance.last_number(contract.provenance).alias(_LAST),
         *tier_scan.aggregates(quarantining, contract),
     )
-    kept = rows.where(~F.expr(split)) if split else rows
-    files, audited_hash = append(kept.drop(BAD_ROW), opened, contract, spec.ingestion, branch)
-    observed = counts.get
-    read, bad, quarantined = (int(observed[name]) for name in (_ROWS, _BAD, _QUARANTINED))
-    provenance.require_each_number(contract.provenance, read, observed[_LAST])
-    counted = RowCounts(read, bad, quarantined, spec.null_unreadable)
+    kept = rows.observe(counts, *measures)
+    kept = (kept.where(~F.expr(split)) if split else kept).drop(BAD_ROW)
+    files, audited_hash = append(kept, opened, contract, spec.ingestion, branch)
     run = Run(
         spark, spec, branch.token, contract, opened.table, files, audited_hash, opened.main_at
     )
+    found = counts.get
+    if not _agrees(found, source, run.written):
+        found = observed(rows, *measures)
+    read, bad, quarantined = (int(found[name]) for name in (_ROWS, _BAD, _QUARANTINED))
+    provenance.require_each_number(contract.provenance, read, found[_LAST])
+    counted = RowCounts(read, bad, quarantined, spec.null_unreadable)
     _require_all_rows(source, counted, run.written)
-    return run, counted, tier_scan.read(quarantining, observed, read)
+    return run, counted, tier_scan.read(quarantining, found, read)
+
+
+def _agrees(found: Mapping[str, Any], source: Source, written: int) -> bool:
+    """Return whether the rows that were read are those written, and those that the file declares.
+
+    Before the rows of a partition come to one task, Spark counts those again that an executor took
+    with it when it was lost.
+    """
+    kept = found[_ROWS] - found[_QUARANTINED]
+    return kept == written and source.declared_rows in (None, found[_ROWS])
 
 
 def _checked_condition(rows: DataFrame, contract: Contract, *, nulled: bool) -> str:

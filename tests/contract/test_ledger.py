@@ -133,6 +133,7 @@ def test_everything_is_kept(ledger: AnyLedger) -> None:
         ),
         tries_from=2,
         contract_pinned=True,
+        leaves_group=True,
         parts=PARTS,
     )
     ledger.begin(full)

@@ -61,13 +61,12 @@ def test_each_broken_line_of_csv_is_found(job: Job, tmp_path: Path, packed: bool
     assert found(job, file, contract("csv")) == ("line", REASONS)
 
 
-def test_rows_are_counted_where_they_hold_line_ends(job: Job, tmp_path: Path) -> None:
-    """Where a cell has a line end, rows are counted without the header and blank lines."""
+def test_a_row_with_a_line_end_counts_by_its_first_line(job: Job, tmp_path: Path) -> None:
+    """Where a cell has a line end, later rows have the numbers of the lines they begin in."""
     file = tmp_path / "a.csv"
-    file.write_text(BODY.replace("5,Ulm", '5,"U\nlm"'))
-    unit, reasons = found(job, file, contract("csv"))
-    assert (unit, list(reasons)) == ("row", [1, 2, 3, 4, 5])
-    assert reasons[3] == (WHOLE, HALF)
+    file.write_text(BODY.replace("1,Adler", '1,"Ad\nler"'))
+    moved = {number + (number > 2): reasons for number, reasons in REASONS.items()}
+    assert found(job, file, contract("csv")) == ("line", moved)
 
 
 def test_each_broken_line_of_json_is_found(job: Job, tmp_path: Path) -> None:
@@ -134,6 +133,6 @@ def test_numbers_lead_to_the_rows_as_they_are_written(
     unit, reasons = found(job, file, by)
     text = Text.of(file, "UTF-8")
     with text.read(file) as lines:
-        records = list(CsvRows(by, text, unit).records(lines))
+        records = list(CsvRows(by, text, bool(within)).records(lines))
     assert [each.text for each in records if each.number in reasons] == ["x,Ulm,1", "y,Ulm,2"]
-    assert unit == ("row" if within else "line")
+    assert unit == "line"

@@ -22,6 +22,7 @@ from pyiceberg.types import (
 from functions.adapters.iceberg.errors import CannotRebase
 from functions.adapters.iceberg.tables import Tables
 from functions.model.intent import Intent
+from infra.local.settings import LAKE_BUCKET
 from lakegate.audit.report import AuditReport
 from spark_jobs.spark import iceberg
 from spark_jobs.spark.jvm import java
@@ -385,3 +386,26 @@ def test_keys_of_before_a_renaming_still_count(lake: Table) -> None:
     report = lake.ingest(text, file_of({"id": [3, 4], "c": [8, 9]}))
     assert [check.id for check in report.failed] == ["c.duplicateValuesInTable"]
     assert lake.ingest(text, file_of({"id": [3], "c": [9]})).failed == ()
+
+
+def test_a_name_by_which_older_files_are_read_is_no_new_column(lake: Table) -> None:
+    """Of files that another writer has registered, a column's values never become another one's.
+
+    Without field ids Iceberg reads them by the table's name mapping, which keeps former names.
+    """
+    services = lake.job.services
+    key = f"data/{uuid.uuid4()}.parquet"
+    services.s3.put_object(Bucket=LAKE_BUCKET, Key=key, Body=file_of({"id": [1], "a": [7]}))
+    main = services.at("main")
+    main.create_namespace_if_not_exists("tests")
+    fields = NestedField(1, "id", LongType()), NestedField(2, "a", LongType())
+    main.create_table(lake.name, Schema(*fields)).add_files([f"s3://{LAKE_BUCKET}/{key}"])
+    renamed = _renamed(lake, "c", "a")
+    lake.publish(renamed, file_of({"id": [2], "c": [8]}))
+    before = [{"id": 1, "c": 7}, {"id": 2, "c": 8}]
+    assert lake.rows() == before
+    again = lake.ingest(
+        lake.contract("c bigint; a bigint"), file_of({"id": [3], "c": [9], "a": [9]})
+    )
+    assert reason(again).code == "TABLE_MISMATCH"
+    assert "'a'" in reason(again).message

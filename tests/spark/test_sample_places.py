@@ -60,7 +60,7 @@ FILES: dict[str, tuple[str, Callable[[], bytes], str, int]] = {
     "csv": ("csv", csv, "line", 1),
     "csv without a last line end": ("csv", lambda: csv(end=""), "line", 1),
     "csv with blank lines": ("csv", lambda: csv(blank=3), "line", 4),
-    "csv with a line end in quotes": ("csv", quoted, "row", 0),
+    "csv with a line end in quotes": ("csv", quoted, "line", 2),
     "json lines": ("json", lambda: objects("", "\n", "\n"), "line", 0),
     "json after a blank line": ("json", lambda: objects("\n", "\n", ""), "line", 1),
     "json array": ("json", lambda: objects("[", ",\n", "]"), "item", 0),

@@ -248,6 +248,7 @@ def next_attempt(now: Ingestion) -> Ingestion:
         tries_from=now.attempt,
         attempt=now.attempt + 1,
         failures=0,
+        leaves_group=False,
         branch="",  # base_hash stays: main's commits since then are read
         job_run="",
         report_key="",

@@ -31,7 +31,7 @@ from functions.pipeline.publication.fresh_branch import (
 from functions.pipeline.publication.reaudit import audit_again
 from functions.pipeline.publication.rebase import Unit, rebase, unit_of
 from functions.pipeline.publication.replace import given_way, newer_first, prepare
-from functions.pipeline.publication.retry import alone, run_all_again
+from functions.pipeline.publication.retry import run_all_again
 from functions.pipeline.publication.table_queue import keeps_order, must_wait, next_in_queue
 from functions.pipeline.start.contracts import outdated
 from functions.pipeline.start.landing_order import overtaken
@@ -130,7 +130,7 @@ def _leaving(adapters: Adapters, unit: Unit) -> Sequence[Ingestion]:
         return ()
     why = "another file comes before one of them" if late else "its files are out of order"
     logger.warning("the job must run again", extra={"why": why})
-    return [alone(each) if each.id in late else each for each in unit.members]
+    return [each.but(leaves_group=each.id in late) for each in unit.members]
 
 
 def _is_kept_back(adapters: Adapters, member: Ingestion) -> bool:

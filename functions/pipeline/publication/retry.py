@@ -43,11 +43,6 @@ def run_again(adapters: Adapters, ingestion: Ingestion, *, ever: bool = False) -
     return submit(adapters, saved)
 
 
-def alone(ingestion: Ingestion) -> Ingestion:
-    """Return it as after a failure, so that its next attempt has a run of its own."""
-    return ingestion.but(failures=ingestion.failures + 1)
-
-
 def run_all_again(adapters: Adapters, members: Sequence[Ingestion]) -> Ingestion:
     """Run the jobs of all members again; return the first as it is then.
 

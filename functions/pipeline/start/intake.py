@@ -16,7 +16,7 @@ from functions.pipeline.outcome.restorations import require_not_undone
 from functions.pipeline.start.submit import submit
 from functions.telemetry import logger
 from lakegate.errors import LakegateError
-from lakegate.job.change import MOST_CHARACTERS, Change, retraction
+from lakegate.job.change import LONGEST_NAME, LONGEST_REASON, MOST_CHARACTERS, Change, retraction
 from lakegate.job.landing import LandedObject, ingestion_id
 
 
@@ -87,10 +87,18 @@ def require_retractable(published: Ingestion) -> None:
 
 
 def require_name(by: str, reason: str) -> None:
-    """Raise LakegateError NAME_NEEDED without a name and a reason."""
+    """Raise LakegateError NAME_NEEDED without a name and a reason, TEXT_TOO_LONG with long ones."""
     if not by.strip() or not reason.strip():
         message = "give your name and a reason: main's log records both"
         raise LakegateError("NAME_NEEDED", message)
+    _require_short(by, reason)
+
+
+def _require_short(by: str, reason: str) -> None:
+    for what, text, most in (("name", by, LONGEST_NAME), ("reason", reason, LONGEST_REASON)):
+        if len(text.strip()) > most:
+            message = f"the {what} has {len(text):,} characters, {most:,} at most are kept"
+            raise LakegateError("TEXT_TOO_LONG", f"{message}\nGive a shorter one.")
 
 
 def ask(adapters: Adapters, change: Change) -> Ingestion:
@@ -117,5 +125,6 @@ def ask(adapters: Adapters, change: Change) -> Ingestion:
             "are kept: put its rows into a table, and MERGE from there"
         )
         raise LakegateError("STATEMENT_TOO_LONG", message)
+    _require_short(change.by, change.message)
     require_not_undone(adapters, change)
     return take_in(adapters, adapters.lake.put_change(change))

@@ -40,7 +40,8 @@ def may_share(ingestion: Ingestion, settings: Settings) -> bool:
 
     An attempt after a failure, or after an error, has a run of its own: it may have killed one.
     """
-    if not settings.shared_runs or ingestion.terms.isolation == "own" or ingestion.parts:
+    is_apart = ingestion.leaves_group or ingestion.terms.isolation == "own"
+    if not settings.shared_runs or is_apart or ingestion.parts:
         return False
     may_start = ingestion.state is State.LANDED and State.ERRORED not in ingestion.times
     return may_start and _is_light(ingestion, settings.small_file_bytes)

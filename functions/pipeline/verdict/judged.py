@@ -30,7 +30,7 @@ from functions.pipeline.outcome.finish import end_published
 from functions.pipeline.outcome.reports import report_of, reports_at
 from functions.pipeline.publication.fresh_branch import run_unpublished_again
 from functions.pipeline.publication.publish import publish_next
-from functions.pipeline.publication.retry import alone, run_again
+from functions.pipeline.publication.retry import run_again
 from functions.pipeline.start.submit import submit
 from functions.pipeline.verdict.complete import (
     audited,
@@ -180,7 +180,7 @@ def _run_alone(adapters: Adapters, name: str) -> list[Ingestion]:
     if not _awaits(ingestion, attempt):
         return [ingestion]
     logger.warning("it must not share a run again", extra={"ingestion": id_})
-    return [run_again(adapters, alone(ingestion))]
+    return [run_again(adapters, ingestion.but(failures=ingestion.failures + 1))]
 
 
 def _hold_again(adapters: Adapters, names: Sequence[str]) -> list[Ingestion]:
@@ -292,7 +292,7 @@ class GroupVerdict:
             if each.audit.duplicate_of and each.terms.on_duplicate == "hold"
         }
         if held:  # which need branches of their own until a person decides
-            return self._run_again([alone(each) if each.id in held else each for each in members])
+            return self._run_again([each.but(leaves_group=each.id in held) for each in members])
         group = self._any.group if len(self._any.group) > 1 else ()
         return adapters.ledger.save_each([each.but(group=group) for each in passed])
 

@@ -33,6 +33,7 @@ from spark_jobs.files.text.csv_rows import (
     Rows,
     count_rows,
     csv_reader,
+    first_lines,
     quoted_cell,
     row_pattern,
 )
@@ -148,9 +149,15 @@ def read_csv(
             return typed_lines(lines, heading, comparison.columns, options)
         return typed_rows(every(), names, comparison.columns, options, PLACE)
 
-    unit = "line" if cells else "row"
-    unreadable = Unreadable(lambda: numbered()[1], every, unit, names)
-    placed = Placed(lambda: numbered()[0], every, unit)
+    def lines_of(numbers: Sequence[int]) -> list[int]:
+        before = int(options["header"] == "true")
+        opened = partial(text_lines.uncompressed, file, gzipped=path.endswith(".gz"))
+        found = first_lines(opened, options, [number + before for number in numbers])
+        return [found.get(number + before, 0) for number in numbers]
+
+    lines = None if cells else lines_of
+    unreadable = Unreadable(lambda: numbered()[1], every, "line", names, lines)
+    placed = Placed(lambda: numbered()[0], every, "line", lines)
     return readable_source(typed, comparison, count, unreadable, placed)
 
 

@@ -7,7 +7,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
@@ -73,6 +73,29 @@ def _count(
                 "closed at the end of its cell, so it is unknown where the next rows begin"
             )
             raise Permanent("CORRUPT_FILE", message) from error
+
+
+def first_lines(
+    open_text: Callable[[], AbstractContextManager[BinaryIO]],
+    options: Options,
+    rows: Collection[int],
+) -> dict[int, int]:
+    """Return the lines in which some rows of a counted file begin; all are numbered from 1.
+
+    The header counts as a row. The file is read up to the last of them.
+    """
+    found: dict[int, int] = {}
+    with open_text() as file:
+        text = io.TextIOWrapper(file, options["encoding"], "replace", newline="")
+        reader = csv_reader(apart(text, options), options)
+        begin, number, left = 1, 0, {*rows}
+        while left and (row := next(reader, None)) is not None:
+            number += bool(row)
+            if row and number in left:
+                left.remove(number)
+                found[number] = begin
+            begin = reader.line_num + 1
+    return found
 
 
 @dataclass

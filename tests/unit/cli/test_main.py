@@ -202,10 +202,27 @@ def test_an_error_is_json_for_programs() -> None:
     assert (said.exit_code, said.stdout) == (1, "")
     assert json.loads(said.stderr)["error"]["code"] == "NO_STACK"
     assert "lakegate up" in json.loads(said.stderr)["error"]["message"]
-    for given in (["--state", "nowhere"], ["--nowhere"], ["nowhere"]):
-        wrong = CliRunner().invoke(app, ["runs", "--json", *given])
-        assert (wrong.exit_code, wrong.stdout) == (2, "")
-        assert json.loads(wrong.stderr)["error"]["code"] == "WRONG_USAGE"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("runs --json --state nowhere", "nowhere"),
+        ("runs --json --stat nowhere", "No such option: --stat"),
+        ("runs --json --limit", "requires an argument"),
+        ("runs --json shop.orders", "unexpected extra argument"),
+        ("contract test --json", "FILE"),
+        ("contract sing --json", "sing"),
+        ("sing --json", "No such command 'sing'"),
+        ("--song runs --json", "No such option: --song"),
+    ],
+)
+def test_wrong_usage_is_json_for_programs(arguments: str, said: str) -> None:
+    """So is an error about the arguments, wherever it is found; it exits with 2 as without it."""
+    wrong = CliRunner().invoke(app, arguments.split())
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
+    error = json.loads(wrong.stderr)["error"]
+    assert (error["code"], said in error["message"]) == ("WRONG_USAGE", True)
 
 
 def test_a_nessie_that_is_down_is_told_with_what_to_do() -> None:

@@ -41,14 +41,28 @@ def commit(number: int, rows: int, replaced: int = 0, table: str = "shop.orders"
 
 
 def test_rows_are_counted_back_from_now() -> None:
-    """The rows after a commit are the current rows less those that came later."""
+    """The rows after a commit are the current rows less those that came later.
+
+    They are unknown where another writer has changed the table since; upkeep keeps its rows.
+    """
     somebody = Commit("x", "", "by hand", {}, "Ann", "2026-03-03T12:00:00Z")
-    other = commit(4, 99, table="a.b")
-    log = [commit(5, 10, replaced=4), other, somebody, commit(2, 7), commit(1, 100)]
-    found = history(log, "shop.orders", rows=113, looked_at=4)
+    upkeep = replace(somebody, properties={UPKEEP: "{}"})
+    other, ours = commit(4, 99, table="a.b"), frozenset(["shop.orders"])
+    log = [
+        (commit(5, 10, replaced=4), ours),
+        (other, frozenset(["a.b"])),
+        (somebody, frozenset(["a.b"])),
+        (upkeep, ours),
+        (commit(2, 7), ours),
+        (somebody, ours),
+        (commit(1, 100), ours),
+        (commit(0, 1), ours),
+    ]
+    found = history(log, "shop.orders", rows=113, looked_at=7)
     assert [(e.hash, e.gained, e.after) for e in found] == [
         ("h5", 6, 113),
         ("h2", 7, 107),
+        ("h1", 100, None),
     ]
     assert found[0] == Entry(
         at="2026-03-05T12:00:00.000+00:00",

@@ -93,6 +93,21 @@ def test_a_column_has_the_rules_of_the_contract() -> None:
     assert "rows without id: 0 rows" in row["rules"]
 
 
+def test_rows_before_another_writer_are_not_guessed() -> None:
+    """Main's log does not say how many rows another writer brought."""
+    made = Deployment()
+    made.land("shop/orders/first.csv", script=passed)
+    made.settle()
+    made.others.append(TABLE)
+    made.land("shop/orders/second.csv", script=passed)
+    made.settle()
+    (commits,) = (g.value for g in view(made, name=TABLE).dataframe if "rows after" in g.value)
+    assert list(commits["rows after"]) == ["3", "others wrote since"]
+    made.others.append(TABLE)
+    (commits,) = (g.value for g in view(made, name=TABLE).dataframe if "rows after" in g.value)
+    assert list(commits["rows after"]) == ["others wrote since"] * 2
+
+
 def test_a_contract_without_service_levels_expects_nothing() -> None:
     """Without `slaProperties` in the contract the view says nothing about the next file."""
     made = Deployment()

@@ -15,8 +15,10 @@ from functions.model.ingestion_summary import status_text
 from functions.model.messages.alert import Kind
 from functions.operations.decisions.failed import Outcome, mark_discarded, publish_anyway
 from functions.operations.upkeep.expire import expire
+from functions.pipeline.start.intake import ask
 from lakegate.audit.report import AuditReport, Status
 from lakegate.errors import LakegateError, Transient
+from lakegate.job.change import Change
 from lakegate.job.landing import LandedObject
 from lakegate.refusals import RightMissing
 from tests.fakes.deployment import ORDERS, TABLE
@@ -372,6 +374,22 @@ def test_an_approval_has_a_name_and_a_reason(
     """Publishing rejected rows requires a name and a reason."""
     with pytest.raises(LakegateError, match="NAME_NEEDED"):
         publish_anyway(deployment.adapters, deployment.ingestion(landed), by, reason)
+
+
+@pytest.mark.parametrize(("by", "reason"), [("A" * 201, "why"), ("Ann", "y" * 2_001)])
+def test_a_name_and_a_reason_are_of_a_length_that_a_commit_keeps(
+    deployment: Scenario, landed: LandedObject, by: str, reason: str
+) -> None:
+    """Longer ones are refused before anything is recorded, of an approval and of a change."""
+    with pytest.raises(LakegateError, match=r"TEXT_TOO_LONG.* at most are kept\nGive"):
+        publish_anyway(deployment.adapters, deployment.ingestion(landed), by, reason)
+    assert deployment.states(landed) == [State.REJECTED]
+    asked = Change(TABLE, f"DELETE FROM {TABLE}", "token", by, reason)
+    with pytest.raises(LakegateError, match="TEXT_TOO_LONG"):
+        ask(deployment.adapters, asked)
+    now = deployment.ingestion(landed)
+    outcome = publish_anyway(deployment.adapters, now, by[:200], reason[:2_000])
+    assert outcome.ingestion.state is State.PUBLISHED
 
 
 def test_an_original_contract_that_is_gone_is_reported() -> None:

@@ -224,6 +224,21 @@ def test_a_file_that_is_to_be_held_leaves_its_group(deployment: Scenario) -> Non
     assert [deployment.ingestion(each).is_shared for each in (known, other)] == [False, True]
 
 
+def test_to_leave_a_group_is_no_failure(deployment: Scenario) -> None:
+    """Where its own run then dies for the first time, the file has another one."""
+    deployment.ended(FIRST, b"same")
+    deployment.share(1)
+    known = deployment.land("shop/orders/same.parquet", b"same")
+    deployment.land("shop/orders/other.parquet")
+    deployment.go()
+    now = deployment.ingestion(known)
+    deployment.ledger.save(now.but(terms=replace(now.terms, on_duplicate="hold")))
+    deployment.script(known, lambda report: report if report.attempt > now.attempt + 1 else None)
+    deployment.settle()
+    ended = deployment.ingestion(known)
+    assert (ended.state, ended.attempt, ended.failures) == (State.PUBLISHED, 3, 1)
+
+
 def test_a_file_is_not_run_alone_for_an_attempt_of_before(deployment: Scenario) -> None:
     """A message that comes late names an attempt that has its verdict: nothing runs again."""
     (landed,) = judged(deployment, 1)

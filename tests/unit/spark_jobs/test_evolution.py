@@ -1,9 +1,13 @@
 """Schema evolution: changes of a table, and refusals."""
 
+import json
+from typing import Any
+
 import pytest
 
 from lakegate.errors import Permanent
 from spark_jobs.schema.evolution import ColumnChange, column_changes
+from spark_jobs.schema.name_mapping import mapped_names
 from spark_jobs.schema.types import Struct, parse
 from tests.unit.contract.contract_texts import parsed
 
@@ -12,6 +16,11 @@ _COLUMNS = """\
 - {name: rate, logicalType: number}
 """
 _THERE = "struct<id:bigint,price:decimal(10,2),rate:double>"
+
+
+def _mapped(*names: str, fields: Any = ()) -> list[Any]:
+    """Return a part of a name mapping for one column."""
+    return [{"field-id": 7, "names": names, "fields": fields}]
 
 
 def grown(there: str, columns: str = _COLUMNS, *not_null: tuple[str, ...]) -> list[ColumnChange]:
@@ -54,6 +63,33 @@ def test_not_null_is_lifted() -> None:
     (change,) = grown(_THERE, _COLUMNS, ("id",))
     assert change.statement == "ALTER TABLE t ALTER COLUMN `id` DROP NOT NULL"
     assert change.sentence == "table: NOT NULL lifted from column id"
+
+
+@pytest.mark.parametrize(
+    ("there", "taken"),
+    [
+        ("struct<id:bigint>", _mapped("price", "Rate")),
+        (
+            "struct<id:bigint,lines:array<struct<sku:string>>>",
+            _mapped("lines", fields=_mapped("element", fields=_mapped("sku", "rate"))),
+        ),
+    ],
+)
+def test_a_name_by_which_older_files_are_read_is_not_given_again(
+    there: str, taken: list[Any]
+) -> None:
+    """Iceberg would read an earlier column's values in them; every other name is free."""
+    rate = "{name: rate, logicalType: number}"
+    items = f"{{logicalType: object, properties: [{{name: sku, logicalType: string}}, {rate}]}}"
+    lines = f"- {{name: lines, logicalType: array, items: {items}}}\n"
+    contract = parsed(lines if "lines" in there else f"- {rate}\n")
+    struct = parse(there)
+    assert isinstance(struct, Struct)
+    with pytest.raises(Permanent, match=r"rate' would have values of an earlier one"):
+        column_changes("t", struct, [], contract, mapped=mapped_names(json.dumps(taken)))
+    free = mapped_names(json.dumps(taken).lower().replace("rate", "rates"))
+    (added,) = column_changes("t", struct, [], contract, mapped=free)
+    assert "ADD COLUMNS" in added.statement
 
 
 def test_identifier_fields_are_refused_with_what_to_do() -> None:

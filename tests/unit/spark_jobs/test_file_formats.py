@@ -15,7 +15,7 @@ from lakegate.errors import Permanent
 from spark_jobs.files.columnar.avro import count_rows as count_avro
 from spark_jobs.files.source import LocalFile
 from spark_jobs.files.text.csv import Header, complete_line, header
-from spark_jobs.files.text.csv_rows import Rows, count_rows, row_pattern
+from spark_jobs.files.text.csv_rows import Rows, count_rows, first_lines, row_pattern
 from spark_jobs.files.text.sniff import check_binary, check_text
 from spark_jobs.files.text.text_lines import check_gzip
 
@@ -41,6 +41,20 @@ def test_rows_are_counted_whatever_their_cells_hold(rows: list[list[str]]) -> No
     found = rows_in("\r\n".join(quoted).encode())
     assert (found.count, found.undecodable) == (len(rows), False)
     assert found.ends <= {"\r\n"}
+
+
+@given(st.lists(st.lists(CELLS, min_size=2, max_size=3), max_size=5))
+def test_the_line_in_which_a_row_begins_is_found(rows: list[list[str]]) -> None:
+    """Line ends in the cells of earlier rows count, and so do blank lines; unknown rows have none.
+
+    What is read ends with the last row that is asked for.
+    """
+    quoted = [",".join('"' + cell.replace('"', '""') + '"' for cell in row) for row in rows]
+    body = "\n\n".join([*quoted, '"never read']).encode()
+    begins = [1 + "\n\n".join([*quoted[:n], ""]).count("\n") for n in range(len(quoted))]
+    wanted = range(1, len(rows) + 1, 2)
+    found = first_lines(lambda: nullcontext(io.BytesIO(body)), OPTIONS, wanted)
+    assert found == {number: begins[number - 1] for number in wanted}
 
 
 @pytest.mark.parametrize("text", ['1,"a\n2,b\n', '1,"a\n2,b\n3,"c"\n', '1,"a"b"\n'])

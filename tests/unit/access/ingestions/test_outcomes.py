@@ -30,6 +30,10 @@ def _asked(*verbs: str) -> Ingestion:
         (SUBMITTED, "1"),
         (SUBMITTED.but(attempt=2, failures=1), "2 (the run before did not finish it)"),
         (SUBMITTED.but(attempt=2), "2 (main or its contract changed, or a right was missing)"),
+        (
+            SUBMITTED.but(attempt=2, leaves_group=True),
+            "2 (another file keeps it from main, but not those that it ran with)",
+        ),
         (_REPLAYED, "2 (replay requested)"),
         (
             _asked("replay"),

@@ -41,6 +41,7 @@ class Rejected:
     broken: Mapping[int, str]
     folder: Path
     unit: str = "line"
+    spans: bool = False
     settings: str = "- {property: format, value: csv}"
     columns: str = ""
     key: str = NAME
@@ -69,7 +70,7 @@ class Rejected:
         assert file.read_bytes() == self.body
         self.meanwhile()
         reasons = {number: (reason,) for number, reason in self.broken.items()}
-        return BrokenRows(self.unit, reasons)
+        return BrokenRows(self.unit, reasons, self.spans)
 
     def write(self, name: str = "broken") -> tuple[Written, bytes]:
         """Write the broken rows; return what is said of them, and the file."""

@@ -74,27 +74,29 @@ def test_wide_text_with_its_mark_is_kept(rejected: Callable[..., Rejected], enco
     """A file in UTF-16 stays one, with its byte order and its mark."""
     codec = "utf-16-be" if encoding == "UTF-16" else encoding
     body = "\ufeffid,name\n,Ü\n2,\ud800\n".encode(codec, "surrogatepass")  # half a character
-    file = rejected(body, {1: "empty"}, settings=options(encoding=encoding), unit="row")
+    file = rejected(body, {2: "empty"}, settings=options(encoding=encoding), spans=True)
     _, out = file.write()
-    assert out == '\ufeff_row,_reason,id,name\n1,"empty",,Ü\n'.encode(codec)
+    assert out == '\ufeff_line,_reason,id,name\n2,"empty",,Ü\n'.encode(codec)
     _, mended = file.mend(out.replace(",,".encode(codec), ",7,".encode(codec)))
     assert mended == body.replace("\n,Ü".encode(codec), "\n7,Ü".encode(codec))
 
 
 def test_a_packed_file_is_of_the_byte_order_within_it(rejected: Callable[..., Rejected]) -> None:
     """A gzip file in UTF-16 has its mark in what is packed."""
-    how = {"settings": options(encoding="UTF-16"), "unit": "row", "key": "shop/orders/a.csv.gz"}
-    file = rejected(gzip.compress("\ufeffid,name\n,Ü\n".encode("utf-16-be")), {1: "empty"}, **how)
+    how = {"settings": options(encoding="UTF-16"), "spans": True, "key": "shop/orders/a.csv.gz"}
+    file = rejected(gzip.compress("\ufeffid,name\n,Ü\n".encode("utf-16-be")), {2: "empty"}, **how)
     _, out = file.write()
-    assert out.decode("utf-16") == '_row,_reason,id,name\n1,"empty",,Ü\n'
+    assert out.decode("utf-16") == '_line,_reason,id,name\n2,"empty",,Ü\n'
 
 
-def test_rows_with_line_ends_are_counted_as_rows(rejected: Callable[..., Rejected]) -> None:
-    """Where rows hold line ends, their numbers count rows without the header and blank lines."""
+def test_a_row_with_line_ends_has_its_first_lines_number(
+    rejected: Callable[..., Rejected],
+) -> None:
+    """Where rows hold line ends, their numbers are those of the lines in which they begin."""
     body = b'\xef\xbb\xbfid,name\n1,"a\nb"\n\n,"c\nd"\n3,e\n'
-    file = rejected(body, {2: "no id"}, unit="row")
+    file = rejected(body, {5: "no id"}, spans=True)
     _, out = file.write()
-    assert out == b'\xef\xbb\xbf_row,_reason,id,name\n2,"no id",,"c\nd"\n'
+    assert out == b'\xef\xbb\xbf_line,_reason,id,name\n5,"no id",,"c\nd"\n'
     _, mended = file.mend(out.replace(b",,", b",2,"))
     assert mended == body.replace(b"\n,", b"\n2,")
 
@@ -288,8 +290,8 @@ def test_a_wrong_line_of_json_is_named(rejected: Callable[..., Rejected], correc
 def test_long_cells_are_kept(rejected: Callable[..., Rejected]) -> None:
     """A cell may be as long as the limits allow, also in a file whose cells hold line ends."""
     long = b"x" * 100_000
-    file = rejected(b'id,name\n1,"a\nb"\n,"' + long + b'\n"\n', {2: "empty"}, unit="row")
+    file = rejected(b'id,name\n1,"a\nb"\n,"' + long + b'\n"\n', {4: "empty"}, spans=True)
     _, out = file.write()
-    assert out == b'_row,_reason,id,name\n2,"empty",,"' + long + b'\n"\n'
+    assert out == b'_line,_reason,id,name\n4,"empty",,"' + long + b'\n"\n'
     _, mended = file.mend(out.replace(b',,"', b',2,"'))
     assert mended == b'id,name\n1,"a\nb"\n2,"' + long + b'\n"\n'

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -5,6 +6,7 @@ import pytest
 from cli.local import slack, slack_messages
 from functions.notifications.alert_text import alert
 from functions.notifications.slack import Place
+from functions.notifications.slack_buttons import Seen, Verb, agreement
 from functions.notifications.threads import Thread
 from functions.on_alert import headline
 from lakegate.errors import LakegateError
@@ -50,6 +52,26 @@ def test_a_thread_is_shown_with_its_count_its_buttons_and_its_replies() -> None:
     text = shown(slack_messages.panel(about))
     for part in ("2 with the same cause", "[Replay]", "↳ Published after replay: b <1>"):
         assert part in text
+
+
+def test_the_buttons_for_all_files_of_a_thread_are_found() -> None:
+    """The newest one is pressed: the first message's, or the yes to the question that followed."""
+    thread = Thread(Place("C1", "1.0"), alert(REJECTED, None), frozenset({"a", "b"}))
+    first: dict[str, Any] = {"ts": "1.0", "blocks": [*headline(thread).blocks]}
+    seen = Seen(REJECTED.id, "2:x", is_group=True)
+    question = {"ts": "2.0", "thread_ts": "1.0", "blocks": [agreement(Verb.REPLAY, seen, "?", 2)]}
+    elsewhere = {**question, "ts": "3.0", "thread_ts": "0.5"}
+
+    def pressed(*every: dict[str, Any], verb: Verb, everyone: bool) -> tuple[str, str]:
+        return slack.newest_button([*every, elsewhere], REJECTED.id, verb, everyone=everyone)
+
+    elsewhere["blocks"] = [agreement(Verb.REPLAY, replace(seen, ingestion="other"), "?", 2)]
+    assert pressed(first, verb=Verb.REPLAY, everyone=False) == ("1.0", "Replay")
+    assert pressed(first, verb=Verb.REPLAY, everyone=True) == ("1.0", "Replay all …")
+    assert pressed(first, question, verb=Verb.REPLAY, everyone=True) == ("2.0", "Yes, replay 2")
+    assert pressed(first, question, verb=Verb.DISCARD, everyone=True) == ("1.0", "Discard all …")
+    with pytest.raises(LakegateError, match="NO_BUTTONS"):
+        pressed(first, verb=Verb.SHOW, everyone=True)
 
 
 def message(ts: str, text: str, **more: Any) -> dict[str, Any]:

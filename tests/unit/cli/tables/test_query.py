@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -70,6 +71,28 @@ def test_json_holds_nan_and_infinities_as_text(capsys: pytest.CaptureFixture[str
     print_json(pa.RecordBatchReader.from_batches(batch.schema, [batch]))
     wanted = [{"x": each, "y": [each]} for each in ("NaN", "-Infinity", 1.5)]
     assert json.loads(capsys.readouterr().out, parse_constant=pytest.fail) == wanted
+
+
+def test_json_holds_exact_numbers_as_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    """Sums of integers, which duckdb makes decimals, and decimals are numbers where they can be."""
+    exact = ["38", "-1.50", "0.1", "99999999999999999999999999999999999999"]
+    inexact = "1234567890123456.12345"
+    values = [*map(Decimal, [*exact, inexact]), None]
+    batch = pa.record_batch({"x": pa.array(values, pa.decimal256(50, 5)), "y": [values] * 6})
+    print_json(pa.RecordBatchReader.from_batches(batch.schema, [batch]))
+    rows = json.loads(capsys.readouterr().out, parse_float=Decimal)
+    assert [row["x"] for row in rows] == [*map(Decimal, exact), inexact, None]
+    assert rows[0]["y"] == [row["x"] for row in rows]
+
+
+def test_bytes_are_base64(capsys: pytest.CaptureFixture[str]) -> None:
+    """Binary values are printed as a landed file may have them."""
+    batch = pa.record_batch({"x": [b"a\xff", None], "y": [{"z": b"a\xff"}, None]})
+    print_json(pa.RecordBatchReader.from_batches(batch.schema, [batch]))
+    wanted = [{"x": "Yf8=", "y": {"z": "Yf8="}}, {"x": None, "y": None}]
+    assert json.loads(capsys.readouterr().out) == wanted
+    print_csv(pa.RecordBatchReader.from_batches(batch.schema, [batch]))
+    assert capsys.readouterr().out.splitlines()[1].startswith("Yf8=,")
 
 
 def test_times_that_python_has_not_are_printed_as_text(capsys: pytest.CaptureFixture[str]) -> None:
