@@ -91,6 +91,16 @@ def test_tables_are_looked_at_together() -> None:
     assert {RESULTS.name, TABLE} == {need.table for need in compaction.needs(made.adapters)}
 
 
+def test_a_commit_is_looked_at_once() -> None:
+    """Branches at one commit are one look, and no second one follows while they stay there."""
+    made = lake_of_years()
+    for number in range(3):
+        made.catalog.create_branch(f"other/{number}")
+    del made.journal.calls[:]
+    upkeep(made.adapters)
+    assert made.journal.calls.count("catalog.states") == 1
+
+
 def test_it_notes_the_last_compaction() -> None:
     """The time of a table's last compaction is kept, however long ago that was."""
     made = lake_of_years()
