@@ -184,7 +184,7 @@ def test_decisions_are_based_on_consistent_reads(stubbed: tuple[Ledger, Stubber]
     stubber.add_response("batch_get_item", found({"id": id_}), {"RequestItems": only_id})
     assert ledger.known([id_], consistent=True) == {id_}
     for read in (
-        lambda: ledger.versions(ingestion().landed),
+        lambda: list(ledger.versions(ingestion().landed)),
         lambda: list(ledger.same_content(ingestion(2))),
         lambda: list(ledger.unfinished("2027")),
     ):
