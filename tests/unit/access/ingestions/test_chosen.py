@@ -46,12 +46,12 @@ def test_each_id_names_one_ingestion_once() -> None:
 
 
 def test_the_ledger_is_read_once_for_all_beginnings_of_ids() -> None:
-    """It may have a million ingestions, and people name many by the ids that lists show."""
+    """It may have a million, of which outlines are read; people name many as lists show them."""
     deployment, every = failed()
     deployment.journal.calls.clear()
     found = chosen(deployment.adapters, [each.id[:8] for each in every], "")
     assert names(found) == names(every)
-    assert deployment.journal.calls == ["ledger.all"]
+    assert deployment.journal.calls == ["ledger.outlines", "ledger.together"]
 
 
 def test_an_ingestion_names_all_with_its_cause() -> None:
