@@ -1,7 +1,7 @@
 """The two buckets in memory, with versions."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache, lru_cache
@@ -34,6 +34,8 @@ from lakegate.limits import DEFAULTS, Limits
 from tests.fakes.clock import FakeClock
 
 _FIRST_SEQUENCER = 14  # "E", "F", "10": as texts they are in another order
+
+_FEW = 100  # folders of reports that are all looked at
 
 
 class FakeLanding:
@@ -310,12 +312,15 @@ class FakeLake:
         """See Lake.is_gone; a fake table's data file exists until it is deleted."""
         return (address.partition("://lake/")[2] or address) in self.deleted
 
-    def reports(self, ids: Collection[str] | None = None) -> Iterator[str]:
+    def reports(self, wanted: Mapping[str, Collection[str]] | None = None) -> Iterator[str]:
         """See Lake.reports."""
-        self.searched = frozenset(ids or ())
+        self.searched = frozenset(wanted or ())
         keys = sorted(key for key in self._texts if key.startswith("reports/"))
-        reports = (key for key in keys if not is_group_reports_key(key))
-        yield from (key for key in reports if ids is None or key.split("/")[2] in ids)
+        reports = [(key, *key.split("/")[1:3]) for key in keys if not is_group_reports_key(key)]
+        are_few = len({table for _, table, _ in reports}) * len(self.searched) <= _FEW
+        for key, table, id_ in reports:
+            if wanted is None or (id_ in wanted and (are_few or table in wanted[id_])):
+                yield key
 
     def reports_of(self, table: str, id_part: str) -> Iterator[str]:
         """See Lake.reports_of."""
