@@ -1,12 +1,13 @@
 """Read and write the lake bucket outside its tables."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any, Self
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -67,6 +68,7 @@ CONTRACTS, YAML = "contracts/", (".yaml", ".yml")  # prefix and suffixes of cont
 _REPORTS = "reports/"
 _MOST_FOLDERS, _MOST_LIKELY = 100, 1000  # of reports that are listed one by one
 _MOST_DELETED = 1000
+_PARALLEL = 8  # reads at once; the client has ten connections
 _LONGEST = 16 << 20  # bytes of an object without a limit of its own
 
 
@@ -157,7 +159,8 @@ class Lake:
         None every invalid one.
         """
         listed = self._contracts()
-        read = {at: self._parsed.get(at) or self._concerning(key, at[0]) for at in listed}
+        new = self._bodies([at for at in listed if at not in self._parsed])
+        read = {at: self._parsed.get(at) or self._concerning(key, at[0], *new[at]) for at in listed}
         in_force = {at: stored for at, stored in read.items() if stored}
         self._parsed.clear()
         self._parsed.update(in_force)
@@ -331,8 +334,15 @@ class Lake:
                 error = ClientError({"Error": refused}, "DeleteObjects")
                 raise unavailable(error, "STORAGE_UNAVAILABLE", message)
 
-    def _concerning(self, landed: str | None, key: str) -> StoredContract | None:
-        body, version = self._read(key, most=self.limits.largest_contract)
+    def _bodies(self, new: Sequence[tuple[str, str]]) -> dict[tuple[str, str], tuple[bytes, str]]:
+        """Return bytes and version of contracts, read together: a new process needs all of them."""
+        read = partial(self._read, most=self.limits.largest_contract)
+        with ThreadPoolExecutor(_PARALLEL) as pool:
+            return dict(zip(new, pool.map(read, [key for key, _ in new]), strict=True))
+
+    def _concerning(
+        self, landed: str | None, key: str, body: bytes, version: str
+    ) -> StoredContract | None:
         try:
             return StoredContract.read(body, key, version, self.limits)
         except ContractInvalid:

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from datetime import datetime, timedelta
+from threading import Barrier
 from typing import Any
 
 import boto3
@@ -292,6 +293,23 @@ def test_a_contract_is_read_once_a_version(s3: Any) -> None:
     s3.meta.events.register_first("before-call.s3.GetObject", lambda **call: read.append(call))
     assert lake.contracts() == lake.contracts()
     assert len(read) == 1
+
+
+def test_contracts_are_read_several_at_a_time(s3: Any) -> None:
+    """A new process reads all there are: thousands, one by one, take longer than it has."""
+    both = Barrier(2, timeout=10)
+
+    def meet(**_: Any) -> None:
+        both.wait()
+
+    lake = Lake(s3, bucket(s3))
+    for text in (ORDERS, ITEMS):
+        lake.put_contract(parse(text, "a contract"), text)
+    s3.meta.events.register("before-call.s3.GetObject", meet)
+    try:
+        assert {each.contract.table for each in lake.contracts()} == {"shop.orders", "shop.items"}
+    finally:
+        s3.meta.events.unregister("before-call.s3.GetObject", meet)
 
 
 def test_a_batch_of_messages_lists_the_contracts_once(s3: Any) -> None:
