@@ -39,7 +39,10 @@ _FEW = 100  # folders of reports that are all looked at
 
 
 class FakeLanding:
-    """A landing bucket that keeps every version; `announce` is told of each copy."""
+    """A landing bucket that keeps every version; `announce` is told of each copy.
+
+    `listed` counts the keys that `newest` found.
+    """
 
     def __init__(self, clock: FakeClock) -> None:
         self._clock = clock
@@ -50,6 +53,7 @@ class FakeLanding:
         self._marks: dict[tuple[str, str], str] = {}
         self.bucket = "landing"
         self.page_size = 1000
+        self.listed = 0
         self.announce: Callable[[LandedObject], object] = lambda landed: None
 
     def landed(self) -> Iterator[LandedObject]:
@@ -72,6 +76,7 @@ class FakeLanding:
         mine = (each for each in self._landed if each.bucket == there_in)
         then = [each for each in mine if _was(each.landed_at, at)]
         there = {each.key: each for each in then if each.key.startswith(prefix)}
+        self.listed += len(there)
         gone = {key: time for key, time in self._deleted if _was(time, at)}
         return {k: each for k, each in there.items() if gone.get(k, "") < each.landed_at}
 
