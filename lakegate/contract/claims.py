@@ -7,7 +7,7 @@ import yaml
 
 from lakegate.contract.model import Contract, qualified
 from lakegate.errors import Permanent
-from lakegate.text import one_line
+from lakegate.text import few, one_line
 
 _NAMES = ("name", "physicalName")
 
@@ -26,7 +26,7 @@ def claiming(contracts: Iterable[Contract], key: str) -> Contract:
     known = sorted(contracts, key=lambda contract: contract.landing_prefix)
     fitting = [contract for contract in known if claims(contract, key)]
     if not fitting:
-        prefixes = ", ".join(contract.landing_prefix for contract in known) or "none"
+        prefixes = few(contract.landing_prefix for contract in known)
         message = f"no contract claims the key {one_line(key)}: the landing prefixes are {prefixes}"
         raise Permanent("NO_CONTRACT", message)
     longest = max(fitting, key=lambda contract: len(contract.landing_prefix))

@@ -13,7 +13,7 @@ from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
 from lakegate.job.batch import BatchFile, Listed, folder, read_manifest, tables_of
 from lakegate.job.landing import LandedObject
-from lakegate.text import one_line
+from lakegate.text import few, one_line
 
 # Characters of the JSON of its files and its key: with the rest of the job's specification it is
 # one argument, which has 10,280 at most (EMR Serverless API reference, SparkSubmit,
@@ -131,7 +131,7 @@ def _contracts(
     tables = tables_of(parts)
     in_force = contracts_of(adapters.lake, *tables)
     if unknown := [table for table in tables if table not in in_force]:
-        known = ", ".join(sorted(in_force)) or "none"
+        known = few(sorted(in_force))
         message = (
             f"the manifest names tables that have no contract: {one_line(', '.join(unknown))}; "
             f"there are contracts for: {known}"
