@@ -38,7 +38,7 @@ class FakeLedger(FakeCharges):
     yet; `newest` is the ingestion of the last write. `between` is called between two writes of one
     call, where others may write, and the process may die. `replaced` are the branches that were
     intents before a rebase. `listed` counts what was read of tables' queues, `versions_read` the
-    versions of keys.
+    versions of keys, `read_by_id` the ids that were asked for.
     """
 
     def __init__(self, now: Callable[[], str]) -> None:
@@ -50,7 +50,7 @@ class FakeLedger(FakeCharges):
         self.newest = ""
         self.between: Callable[[], None] = lambda: None
         self.replaced: set[str] = set()
-        self.listed = self.versions_read = 0
+        self.listed = self.versions_read = self.read_by_id = 0
         self._search: Search | None = None
         self._freshness = Freshness()
         self._claims: dict[str, tuple[str, str]] = {}
@@ -110,6 +110,7 @@ class FakeLedger(FakeCharges):
 
     def together(self, ids: Sequence[str]) -> list[Ingestion]:
         """See Ledger.together."""
+        self.read_by_id += len(ids)
         return [self.get(id_) for id_ in ids if self._revisions[id_]]
 
     def read(self, ids: Iterable[str]) -> Iterator[Ingestion]:
