@@ -241,9 +241,8 @@ def _rows(ingestion: Ingestion) -> str:
 
 
 def _discard(adapters: Adapters, ingestion: Ingestion) -> Plan:
-    branches_to_delete = ingestion.decisions.branches_to_delete or failed.branches(
-        ingestion, adapters.catalog.references()
-    )
+    known = ingestion.decisions.branches_to_delete
+    branches_to_delete = known or failed.own_branches(adapters, ingestion)
     return Plan(tuple(_lost(ingestion, branches_to_delete)))
 
 

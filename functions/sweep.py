@@ -137,7 +137,7 @@ def _due(adapters: Adapters, before: str) -> Iterator[Ingestion]:
     Traces of earlier lives are looked for only of what is started now: a listing of all job runs
     and reports takes long where many files wait.
     """
-    startable = _Startable()
+    startable = _Startable(room=has_room(adapters))
     queued = Queued(adapters, before)
     waiting, not_run = [], 0
     for listed in adapters.ledger.unfinished(queued.at):
@@ -155,8 +155,7 @@ def _due(adapters: Adapters, before: str) -> Iterator[Ingestion]:
     count_files("Waiting", waiting)
     tell_budget(adapters, spending(adapters), not_run)
     yield from queued.lost
-    room = has_room(adapters)
-    due = [each for each in startable if room or not queueing.awaits_run(each)]
+    due = list(startable)
     begun = {each.id: each.landed for each in due}
     lost = counted(restore(adapters, begun.values(), begun))
     for each in due:
@@ -165,13 +164,19 @@ def _due(adapters: Adapters, before: str) -> Iterator[Ingestion]:
 
 
 class _Startable:
-    """Those to start: of held files only the first of each table, which starts the others."""
+    """Those to start: of held files only the first of each table, which starts the others.
 
-    def __init__(self) -> None:
+    Without `room` in the day's budget none is kept that waits for a run: there may be many.
+    """
+
+    def __init__(self, *, room: bool) -> None:
+        self._room = room
         self._held: dict[str, Ingestion] = {}
         self._others: list[Ingestion] = []
 
     def add(self, begun: Ingestion) -> None:
+        if not self._room and queueing.awaits_run(begun):
+            return
         if queueing.is_held(begun):
             first = self._held.setdefault(begun.table, begun)
             self._held[begun.table] = min(begun, first, key=place)

@@ -6,9 +6,11 @@ than it has (Unicode Standard Annex #9); half a surrogate pair cannot be written
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 _ACTING = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb\U000e0000-\U000e007f"
+_MOST = 20  # names in a sentence
 _HALVES = "\ud800-\udfff"
 _UNSEEN = re.compile(f"[\x00-\x08\x0b-\x1f{_ACTING}{_HALVES}]")
 _UNSEEN_OR_BREAK = re.compile(f"[\x00-\x1f{_ACTING}{_HALVES}]")
@@ -18,6 +20,13 @@ _IN_JSON = re.compile(f"[{_ACTING}{_HALVES}]")
 def count(number: int, one: str, many: str = "") -> str:
     """Return a number of things: `1 file`, `2,300 files`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def few(names: Iterable[str]) -> str:
+    """Return names for a sentence, of very many the first: `a, b, c and 4,997 more`; or `none`."""
+    every = list(names)
+    more = f" and {len(every) - _MOST:,} more" if len(every) > _MOST else ""
+    return f"{', '.join(every[:_MOST])}{more}" or "none"
 
 
 def visible(text: str) -> str:

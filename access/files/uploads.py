@@ -15,7 +15,7 @@ from functions.adapters.s3 import contracts_of
 from lakegate.errors import LakegateError
 from lakegate.job.batch import read_manifest
 from lakegate.job.landing import BATCHES, MANIFEST
-from lakegate.text import one_line
+from lakegate.text import few, one_line
 
 if TYPE_CHECKING:
     from lakegate.contract.model import Contract  # its YAML takes its time
@@ -153,7 +153,7 @@ def chosen(contracts: "Iterable[Contract]", table: str, instead: str = "") -> "C
     `instead` of a table.
     """
     known = {contract.table: contract for contract in contracts}
-    tables = ", ".join(sorted(known)) or "none"
+    tables = few(sorted(known))
     if table and table not in known:
         message = f"there is no contract for {table}\nTables with a contract: {tables}"
         raise LakegateError("WHICH_KEY", message)

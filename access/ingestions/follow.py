@@ -89,8 +89,7 @@ def follow(
     deadline = time.monotonic() + seconds
     current = list(tracked)
     while True:
-        read = [item if done(item) else _read_again(adapters, item) for item in current]
-        current = _with_load(adapters, read)
+        current = _with_load(adapters, _read_again(adapters, current, done))
         show(current)
         if all(map(done, current)):
             return current
@@ -135,14 +134,18 @@ def job_state(item: TrackedIngestion) -> str:
     return word if item.ingestion.attempt == 1 else f"{word}, attempt {attempt(item.ingestion)}"
 
 
-def _read_again(adapters: Adapters, item: TrackedIngestion) -> TrackedIngestion:
-    from functions.adapters.ledger.reads import UnknownIngestion  # boto3 takes its time to import
-
-    try:
-        ingestion = adapters.ledger.get(item.ingestion.id)
-    except UnknownIngestion:
-        return item
-    return replace(item, ingestion=ingestion, run=_run_state(adapters, ingestion))
+def _read_again(
+    adapters: Adapters, tracked: list[TrackedIngestion], done: Callable[[TrackedIngestion], bool]
+) -> list[TrackedIngestion]:
+    """Return them as the ledger has them now; those that are done are read no more."""
+    ids = [item.ingestion.id for item in tracked if not done(item)]
+    now = {each.id: each for each in adapters.ledger.together(ids)}
+    return [
+        replace(item, ingestion=known, run=_run_state(adapters, known))
+        if (known := now.get(item.ingestion.id))
+        else item
+        for item in tracked
+    ]
 
 
 def _with_load(adapters: Adapters, tracked: list[TrackedIngestion]) -> list[TrackedIngestion]:

@@ -30,6 +30,7 @@ from access.tables.rows import Evidence
 from access.tables.streaming import reading, watched
 from lakegate.audit.audit_tables import QUARANTINE, RESULTS
 from lakegate.errors import LakegateError, Transient
+from lakegate.text import few
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,7 @@ class Reader:
                 raise NoSuchIdentifierError(table)
             return self._catalog.load_table(table)
         except (NoSuchTableError, NoSuchNamespaceError, NoSuchIdentifierError) as error:
-            there = ", ".join(self._names()) or "none"
+            there = few(self._names())
             message = f"{self._reference} has no table {table}; its tables are: {there}"
             raise LakegateError("UNKNOWN_TABLE", message) from error
 

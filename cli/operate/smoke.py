@@ -97,7 +97,7 @@ def _ended(
 def _sent(adapters: Adapters, sample: Sample) -> TrackedIngestion:
     """Return the file that an interrupted try dropped, or drop it now."""
     landed = LandedObject(adapters.landing.bucket, sample.key, "", "", 0)
-    known = adapters.ledger.versions(landed)
+    known = list(adapters.ledger.versions(landed))
     good = [each for each in known if each.state is sample.state]
     if earlier := good or [each for each in known if not each.ended]:
         return TrackedIngestion(earlier[0])

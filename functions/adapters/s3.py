@@ -1,12 +1,13 @@
 """Read and write the lake bucket outside its tables."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any, Self
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -65,8 +66,9 @@ def translated(what: str) -> Iterator[None]:
 
 CONTRACTS, YAML = "contracts/", (".yaml", ".yml")  # prefix and suffixes of contracts' keys
 _REPORTS = "reports/"
-_MOST_FOLDERS = 100  # of reports that are listed one by one
+_MOST_FOLDERS, _MOST_LIKELY = 100, 1000  # of reports that are listed one by one
 _MOST_DELETED = 1000
+_PARALLEL = 8  # reads at once; the client has ten connections
 _LONGEST = 16 << 20  # bytes of an object without a limit of its own
 
 
@@ -157,7 +159,8 @@ class Lake:
         None every invalid one.
         """
         listed = self._contracts()
-        read = {at: self._parsed.get(at) or self._concerning(key, at[0]) for at in listed}
+        new = self._bodies([at for at in listed if at not in self._parsed])
+        read = {at: self._parsed.get(at) or self._concerning(key, at[0], *new[at]) for at in listed}
         in_force = {at: stored for at, stored in read.items() if stored}
         self._parsed.clear()
         self._parsed.update(in_force)
@@ -276,18 +279,23 @@ class Lake:
             return True
         return False
 
-    def reports(self, ids: Collection[str] | None = None) -> Iterator[str]:
+    def reports(self, wanted: Mapping[str, Collection[str]] | None = None) -> Iterator[str]:
         """Yield the keys of all audit reports, or at least those of some ingestions.
 
-        For few ingestions only their folders are listed. What repeats a group's reports is none.
+        `wanted` has their ids, each with the tables that its reports are likely about: only their
+        folders are listed, in all tables as long as these are few. What repeats a group's reports
+        is none.
         """
-        folders = [_REPORTS]
-        if ids is not None:
-            tables = self._folders(_REPORTS)
-            if len(tables) * len(ids) <= _MOST_FOLDERS:
-                folders = [f"{table}{id_}/" for table in tables for id_ in ids]
+        folders = [_REPORTS] if wanted is None else self._folders_of(wanted)
         keys = (each["Key"] for folder in folders for each in self._listed(folder))
         return (key for key in keys if not is_group_reports_key(key))
+
+    def _folders_of(self, wanted: Mapping[str, Collection[str]]) -> list[str]:
+        tables = self._folders(_REPORTS)
+        if len(tables) * len(wanted) <= _MOST_FOLDERS:
+            return [f"{table}{id_}/" for table in tables for id_ in wanted]
+        likely = [f"{_REPORTS}{table}/{id_}/" for id_ in wanted for table in sorted(wanted[id_])]
+        return likely if len(likely) <= _MOST_LIKELY else [_REPORTS]
 
     def reports_of(self, table: str, id_part: str) -> Iterator[str]:
         """Yield the keys of a table's reports about ingestions whose id begins like this."""
@@ -326,8 +334,15 @@ class Lake:
                 error = ClientError({"Error": refused}, "DeleteObjects")
                 raise unavailable(error, "STORAGE_UNAVAILABLE", message)
 
-    def _concerning(self, landed: str | None, key: str) -> StoredContract | None:
-        body, version = self._read(key, most=self.limits.largest_contract)
+    def _bodies(self, new: Sequence[tuple[str, str]]) -> dict[tuple[str, str], tuple[bytes, str]]:
+        """Return bytes and version of contracts, read together: a new process needs all of them."""
+        read = partial(self._read, most=self.limits.largest_contract)
+        with ThreadPoolExecutor(_PARALLEL) as pool:
+            return dict(zip(new, pool.map(read, [key for key, _ in new]), strict=True))
+
+    def _concerning(
+        self, landed: str | None, key: str, body: bytes, version: str
+    ) -> StoredContract | None:
         try:
             return StoredContract.read(body, key, version, self.limits)
         except ContractInvalid:

@@ -262,7 +262,8 @@ def _document(published: Published) -> dict[str, Any]:
     return document
 
 
-@lru_cache(maxsize=1_000)  # who reads main's log asks the same commits more than once
+# Who reads main's log asks the same commits more than once; one of 500 files takes a megabyte.
+@lru_cache(maxsize=100)
 def _all(text: str) -> tuple[Published, ...]:
     return tuple(map(_read, json.loads(text)))
 

@@ -8,7 +8,7 @@ import yaml
 
 from lakegate.contract.model import Contract, qualified
 from lakegate.errors import Permanent
-from lakegate.text import one_line
+from lakegate.text import few, one_line
 
 _NAMES = ("name", "physicalName")
 
@@ -27,7 +27,7 @@ def claiming(contracts: Iterable[Contract], key: str) -> Contract:
     known = sorted(contracts, key=lambda contract: contract.landing_prefix)
     fitting = [contract for contract in known if claims(contract, key)]
     if not fitting:
-        prefixes = ", ".join(contract.landing_prefix for contract in known) or "none"
+        prefixes = few(contract.landing_prefix for contract in known)
         message = f"no contract claims the key {one_line(key)}: the landing prefixes are {prefixes}"
         if any(_composed(key).startswith(_composed(each.landing_prefix)) for each in known):
             message += "; one has its accents in another form of Unicode, NFC or NFD"

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from datetime import datetime, timedelta
+from threading import Barrier
 from typing import Any
 
 import boto3
@@ -75,16 +76,23 @@ def test_reports_are_listed(buckets: Buckets) -> None:
     assert list(buckets.lake.reports()) == reports
 
 
-@pytest.mark.parametrize("strangers", [0, 200])
+@pytest.mark.parametrize("strangers", [0, 200, 2000])
 def test_the_reports_of_some_ingestions_are_listed(buckets: Buckets, strangers: int) -> None:
-    """The reports of a few ingestions, and of many, are listed from all tables."""
-    wanted = ["reports/a.b/1/1.json", "reports/a.b/1/2.json", "reports/a.c/2/1.json"]
-    for key in (*wanted, "reports/a.b/11/1.json"):
+    """Of some, and of many, only their own folders are listed, and of thousands all reports."""
+    reports = ["reports/a.b/1/1.json", "reports/a.b/1/2.json", "reports/a.c/2/1.json"]
+    for key in (*reports, "reports/a.b/11/1.json"):
         buckets.put_text(key, b"{}")
-    ids = ["1", "2", "3", *(f"none {number}" for number in range(strangers))]
-    listed = list(buckets.lake.reports(ids))
-    assert [key for key in listed if key.split("/")[2] in ids] == wanted
-    assert len(listed) == 3 or strangers
+    wanted = {"1": ["a.b"], "2": ["a.b", "a.c"], "3": ["a.c"]}
+    wanted |= {f"none {number}": ["a.b"] for number in range(strangers)}
+    listed = list(buckets.lake.reports(wanted))
+    assert [key for key in listed if key.split("/")[2] in wanted] == reports
+    assert len(listed) == 3 or strangers == 2000
+
+
+def test_few_reports_are_found_in_any_table(buckets: Buckets) -> None:
+    """A contract may have been another: of a few tables all are looked at, likely or not."""
+    buckets.put_text("reports/a.b/1/1.json", b"{}")
+    assert list(buckets.lake.reports({"1": ["a.c"]})) == ["reports/a.b/1/1.json"]
 
 
 def test_the_reports_of_a_part_of_an_id_are_listed(buckets: Buckets) -> None:
@@ -285,6 +293,23 @@ def test_a_contract_is_read_once_a_version(s3: Any) -> None:
     s3.meta.events.register_first("before-call.s3.GetObject", lambda **call: read.append(call))
     assert lake.contracts() == lake.contracts()
     assert len(read) == 1
+
+
+def test_contracts_are_read_several_at_a_time(s3: Any) -> None:
+    """A new process reads all there are: thousands, one by one, take longer than it has."""
+    both = Barrier(2, timeout=10)
+
+    def meet(**_: Any) -> None:
+        both.wait()
+
+    lake = Lake(s3, bucket(s3))
+    for text in (ORDERS, ITEMS):
+        lake.put_contract(parse(text, "a contract"), text)
+    s3.meta.events.register("before-call.s3.GetObject", meet)
+    try:
+        assert {each.contract.table for each in lake.contracts()} == {"shop.orders", "shop.items"}
+    finally:
+        s3.meta.events.unregister("before-call.s3.GetObject", meet)
 
 
 def test_a_batch_of_messages_lists_the_contracts_once(s3: Any) -> None:

@@ -488,14 +488,16 @@ def test_the_same_content_is_found(ledger: AnyLedger) -> None:
 
 
 def test_the_versions_of_a_key_are_found(ledger: AnyLedger) -> None:
-    """All ingestions of a key in its bucket are listed in their current state."""
+    """All ingestions of a key in its bucket are yielded as they are, the newest landing first."""
     key = ingestion(1).landed
     for number in range(1, 120):
-        ledger.begin(ingestion(number, landed=replace(key, version=f"v{number}")))
+        at = f"2026-03-01T12:{number // 60:02}:{number % 60:02}.000+00:00"
+        ledger.begin(ingestion(number, landed=replace(key, version=f"v{number}", landed_at=at)))
     ledger.begin(ingestion(120, landed=replace(key, key="shop/orders/10")))
     ledger.begin(ingestion(121, landed=replace(key, bucket="another")))
     saved = ledger.save(replace(ledger.get(ingestion(7).id), state=State.PUBLISHED))
-    found = ledger.versions(key)
+    found = list(ledger.versions(key))
+    assert found == sorted(found, key=lambda each: each.landed.landed_at, reverse=True)
     assert sorted(ids(iter(found))) == list(range(1, 120))
     assert saved in found
 

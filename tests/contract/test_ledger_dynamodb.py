@@ -17,6 +17,8 @@ from functions.adapters.ledger.notes import Moved
 from functions.model.audit_outcome import AuditOutcome
 from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import State
+from functions.model.notes.freshness import Freshness
+from functions.model.notes.upkeep_note import TableUpkeep, UpkeepNote
 from lakegate.audit.report import CheckResult, Status
 from lakegate.errors import Transient
 from tests.contract.aws import ACCOUNT
@@ -59,6 +61,18 @@ def test_two_releases_at_once_lose_nothing(table: Any, ledger: Ledger) -> None:
     assert item["added"] == ["of", "a", "newer", "release"]
     assert newer.get(begun.id) == saved
     assert "unfinished" not in item  # what this release knows is as it says, also where it is gone
+
+
+def test_a_note_of_thousands_of_tables_is_kept(ledger: Ledger) -> None:
+    """What is noted of 6,000 tables fits into one item, and is read as it was saved."""
+    at = "2026-03-01T13:00:00.000+00:00"
+    tables = {f"finance.customer_events_{n:05}": n * 7919 for n in range(6_000)}
+    upkeep = {name: TableUpkeep(n, n // 3, n * 11, n * 997, n, at) for name, n in tables.items()}
+    ledger.save_upkeep(UpkeepNote(at, tables=upkeep))
+    assert ledger.upkeep() == UpkeepNote(at, tables=upkeep, revision=1)
+    arrived = dict.fromkeys((f"{name}_of_the_north" for name in tables), at)
+    ledger.save_freshness(Freshness(at, arrived))
+    assert ledger.freshness() == Freshness(at, arrived, revision=1)
 
 
 def test_a_newer_releases_item_is_neither_read_nor_written(table: Any, ledger: Ledger) -> None:
@@ -170,7 +184,7 @@ def test_decisions_are_based_on_consistent_reads(stubbed: tuple[Ledger, Stubber]
     stubber.add_response("batch_get_item", found({"id": id_}), {"RequestItems": only_id})
     assert ledger.known([id_], consistent=True) == {id_}
     for read in (
-        lambda: ledger.versions(ingestion().landed),
+        lambda: list(ledger.versions(ingestion().landed)),
         lambda: list(ledger.same_content(ingestion(2))),
         lambda: list(ledger.unfinished("2027")),
     ):

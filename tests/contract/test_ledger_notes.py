@@ -158,7 +158,7 @@ def test_a_source_has_one_copy_for_each_table(ledger: AnyLedger) -> None:
     assert ledger.brought("shop.returns", source) is None
     assert ledger.brought("shop.orders", f"{source}2") is None
     assert ids(ledger.all()) == []
-    assert ledger.versions(ended.as_landed("landing")) == []
+    assert list(ledger.versions(ended.as_landed("landing"))) == []
 
 
 def test_a_copy_that_another_backfill_saved_is_not_replaced(ledger: AnyLedger) -> None:

@@ -67,7 +67,7 @@ def ledger(dynamodb: Any) -> Calls:
         lambda: list(found.in_state(State.PUBLISHED)),
         lambda: list(found.all()),
         lambda: list(found.same_content(ingestion())),
-        lambda: found.versions(ingestion().landed),
+        lambda: list(found.versions(ingestion().landed)),
         lambda: list(found.open_failures()),
         lambda: list(found.landed("2026-03-01T00", "2026-03-01T12")),
     ]

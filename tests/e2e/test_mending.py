@@ -55,7 +55,7 @@ def test_two_rows_of_ten_are_mended(gate: Gate, tmp_path: Path) -> None:
     mended = gate.end(gate.adapters.landing.brought(KEY)[0])
     assert (mended.id, mended.state) == (first.stdout.split()[0], State.PUBLISHED)
     assert gate.rows(TABLE) == [(n, n + 0.5) for n in ROWS]
-    assert len(gate.adapters.ledger.versions(mended.landed)) == 2
+    assert len(list(gate.adapters.ledger.versions(mended.landed))) == 2
     assert ShownState.of(gate.end(rejected.landed)) is ShownState.SUPERSEDED
     commit = merge_commit.commit_of(gate.adapters.catalog.log(), mended)
     assert commit.message == f"Publish 10 rows of monday.csv mended with fixed.csv to {TABLE}"

@@ -37,7 +37,8 @@ class FakeLedger(FakeCharges):
     `behind` gives, by id, the number of an ingestion's last writes that the indexes do not show
     yet; `newest` is the ingestion of the last write. `between` is called between two writes of one
     call, where others may write, and the process may die. `replaced` are the branches that were
-    intents before a rebase. `listed` counts what was read of tables' queues.
+    intents before a rebase. `listed` counts what was read of tables' queues, `versions_read` the
+    versions of keys, `read_by_id` the ids that were asked for.
     """
 
     def __init__(self, now: Callable[[], str]) -> None:
@@ -49,7 +50,7 @@ class FakeLedger(FakeCharges):
         self.newest = ""
         self.between: Callable[[], None] = lambda: None
         self.replaced: set[str] = set()
-        self.listed = 0
+        self.listed = self.versions_read = self.read_by_id = 0
         self._search: Search | None = None
         self._searches = 0
         self._freshness = Freshness()
@@ -110,6 +111,7 @@ class FakeLedger(FakeCharges):
 
     def together(self, ids: Sequence[str]) -> list[Ingestion]:
         """See Ledger.together."""
+        self.read_by_id += len(ids)
         return [self.get(id_) for id_ in ids if self._revisions[id_]]
 
     def read(self, ids: Iterable[str]) -> Iterator[Ingestion]:
@@ -180,9 +182,12 @@ class FakeLedger(FakeCharges):
         earliest = sorted(others, key=lambda i: i.landed.landed_at)
         yield from self.together([i.id for i in earliest])
 
-    def versions(self, landed: LandedObject) -> list[Ingestion]:
+    def versions(self, landed: LandedObject) -> Iterator[Ingestion]:
         """See Ledger.versions."""
-        return self.together([i.id for i in self._index() if _place(i.landed) == _place(landed)])
+        same = [i for i in self._index() if _place(i.landed) == _place(landed)]
+        for each in sorted(same, key=_LANDED_AT, reverse=True):
+            self.versions_read += 1
+            yield self.get(each.id)
 
     def all(self) -> Iterator[Ingestion]:
         """See Ledger.all."""

@@ -1,7 +1,7 @@
 """The two buckets in memory, with versions."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache, lru_cache
@@ -35,9 +35,14 @@ from tests.fakes.clock import FakeClock
 
 _FIRST_SEQUENCER = 14  # "E", "F", "10": as texts they are in another order
 
+_FEW = 100  # folders of reports that are all looked at
+
 
 class FakeLanding:
-    """A landing bucket that keeps every version; `announce` is told of each copy."""
+    """A landing bucket that keeps every version; `announce` is told of each copy.
+
+    `listed` counts the keys that `newest` found.
+    """
 
     def __init__(self, clock: FakeClock) -> None:
         self._clock = clock
@@ -48,6 +53,7 @@ class FakeLanding:
         self._marks: dict[tuple[str, str], str] = {}
         self.bucket = "landing"
         self.page_size = 1000
+        self.listed = 0
         self.announce: Callable[[LandedObject], object] = lambda landed: None
 
     def landed(self) -> Iterator[LandedObject]:
@@ -70,6 +76,7 @@ class FakeLanding:
         mine = (each for each in self._landed if each.bucket == there_in)
         then = [each for each in mine if _was(each.landed_at, at)]
         there = {each.key: each for each in then if each.key.startswith(prefix)}
+        self.listed += len(there)
         gone = {key: time for key, time in self._deleted if _was(time, at)}
         return {k: each for k, each in there.items() if gone.get(k, "") < each.landed_at}
 
@@ -310,12 +317,15 @@ class FakeLake:
         """See Lake.is_gone; a fake table's data file exists until it is deleted."""
         return (address.partition("://lake/")[2] or address) in self.deleted
 
-    def reports(self, ids: Collection[str] | None = None) -> Iterator[str]:
+    def reports(self, wanted: Mapping[str, Collection[str]] | None = None) -> Iterator[str]:
         """See Lake.reports."""
-        self.searched = frozenset(ids or ())
+        self.searched = frozenset(wanted or ())
         keys = sorted(key for key in self._texts if key.startswith("reports/"))
-        reports = (key for key in keys if not is_group_reports_key(key))
-        yield from (key for key in reports if ids is None or key.split("/")[2] in ids)
+        reports = [(key, *key.split("/")[1:3]) for key in keys if not is_group_reports_key(key)]
+        are_few = len({table for _, table, _ in reports}) * len(self.searched) <= _FEW
+        for key, table, id_ in reports:
+            if wanted is None or (id_ in wanted and (are_few or table in wanted[id_])):
+                yield key
 
     def reports_of(self, table: str, id_part: str) -> Iterator[str]:
         """See Lake.reports_of."""

@@ -1,10 +1,12 @@
 """Read from metadata which files a table consists of, and its row counts."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
+from typing import TypeVar
 
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.conversions import to_bytes
@@ -34,6 +36,9 @@ from lakegate.errors import Permanent
 from lakegate.job.upkeep import FEWEST, SMALL_SHARE, TARGET_SIZE, USUAL_TARGET
 
 _PARALLEL = 8
+_LISTS, _MANIFESTS = 1_000, 100  # that are remembered
+_T = TypeVar("_T")
+_Of = TypeVar("_Of")
 
 
 @dataclass(frozen=True)
@@ -57,30 +62,32 @@ class TableFiles:
 
 
 class TableFilesReader:
-    """Reads each file once, even if several states share it: files never change."""
+    """Reads the files of table states, which share many; it remembers the last of those only.
+
+    A state of a wide table has megabytes in memory, and a look may read thousands of states.
+    """
 
     def __init__(self, io: FileIO) -> None:
         """Read files through `io`."""
         self._io = io
-        self._tables: dict[str, TableMetadata] = {}
-        self._lists: dict[str, tuple[ManifestFile, ...]] = {}
-        self._entries: dict[str, frozenset[str]] = {}
+        self._manifests = lru_cache(_LISTS)(self._read_list)
+        self._data = lru_cache(_MANIFESTS)(self._read_manifest)
 
     def read(self, metadata: str, known: Collection[str] = ()) -> TableFiles:
         """Return the files of the table state that the file at `metadata` describes.
 
         Data files that only the manifests in `known` name are left out.
         """
-        gone: set[str] = set()
         try:
-            table = self._table(metadata)
+            table = FromInputFile.table_metadata(self._io.new_input(metadata))
         except FileNotFoundError:
             root = frozenset({metadata})
             return TableFiles("", (frozenset(), frozenset(), frozenset(), root), missing=root)
+        gone: set[str] = set()
         lists = frozenset(each.manifest_list for each in table.snapshots if each.manifest_list)
-        manifests = [m for each in sorted(lists) for m in self._manifests(each, gone)]
+        manifests = [m for at in sorted(lists) for m in _unless_gone(self._manifests, at, at, gone)]
         new = (each for each in manifests if each.manifest_path not in known)
-        data = [path for manifest in new for path in self._data(manifest, gone)]
+        data = [f for m in new for f in _unless_gone(self._data, m, m.manifest_path, gone)]
         return TableFiles(
             location=table.location,
             levels=(
@@ -92,33 +99,24 @@ class TableFilesReader:
             missing=frozenset(gone),
         )
 
-    def _table(self, metadata: str) -> TableMetadata:
-        if metadata not in self._tables:
-            read = FromInputFile.table_metadata(self._io.new_input(metadata))
-            self._tables[metadata] = read
-        return self._tables[metadata]
+    def _read_list(self, address: str) -> tuple[ManifestFile, ...]:
+        return tuple(read_manifest_list(self._io.new_input(address)))
 
-    def _manifests(self, address: str, gone: set[str]) -> tuple[ManifestFile, ...]:
-        if address not in self._lists:
-            try:
-                manifests = tuple(read_manifest_list(self._io.new_input(address)))
-            except FileNotFoundError:
-                gone.add(address)
-                return ()
-            self._lists[address] = manifests
-        return self._lists[address]
-
-    def _data(self, manifest: ManifestFile, gone: set[str]) -> frozenset[str]:
+    def _read_manifest(self, manifest: ManifestFile) -> frozenset[str]:
         """Return the files that a manifest names, including those it deletes."""
-        path = manifest.manifest_path
-        if path not in self._entries:
-            try:
-                entries = manifest.fetch_manifest_entry(self._io, discard_deleted=False)
-            except FileNotFoundError:
-                gone.add(path)
-                return frozenset()
-            self._entries[path] = frozenset(entry.data_file.file_path for entry in entries)
-        return self._entries[path]
+        entries = manifest.fetch_manifest_entry(self._io, discard_deleted=False)
+        return frozenset(entry.data_file.file_path for entry in entries)
+
+
+def _unless_gone(
+    read: Callable[[_T], Iterable[_Of]], what: _T, address: str, gone: set[str]
+) -> Iterable[_Of]:
+    """Return what is read; nothing if it is not there, which is noted."""
+    try:
+        return read(what)
+    except FileNotFoundError:
+        gone.add(address)
+        return ()
 
 
 def _statistics(table: TableMetadata) -> Iterator[str]:

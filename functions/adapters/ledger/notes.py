@@ -1,6 +1,7 @@
 """The ledger's items that are no ingestions: search, slots, freshness, copies, …"""
 
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, astuple, fields, replace
@@ -21,6 +22,8 @@ from lakegate.errors import Transient
 
 # Ids of items.
 _SEARCH, _FRESHNESS, _UPKEEP, _COMPACTIONS = "search", "freshness", "upkeep", "compactions"
+# Characters of a note about all tables from which on it is packed: an item has 400 KB at most.
+_LONG = 200_000
 UNAVAILABLE = "LEDGER_UNAVAILABLE"
 
 
@@ -65,24 +68,27 @@ class Notes:
     def freshness(self) -> Freshness:
         """Return when tables last got files, as last saved; an empty one before the first save."""
         kept = self._kept(_FRESHNESS)
-        return Freshness.from_json(kept["known"], int(kept["revision"])) if kept else Freshness()
+        if not kept:
+            return Freshness()
+        return Freshness.from_json(_unpacked(kept["known"]), int(kept["revision"]))
 
     def save_freshness(self, freshness: Freshness) -> None:
         """Save it. Raise Moved if another process saved it meanwhile."""
-        self._put_revision(_FRESHNESS, {"known": freshness.to_json()}, freshness.revision)
+        self._put_revision(_FRESHNESS, {"known": _packed(freshness.to_json())}, freshness.revision)
 
     def upkeep(self) -> UpkeepNote:
         """Return what the daily upkeep noted last, an empty note before the first run."""
         kept = self._kept(_UPKEEP)
         if not kept:
             return UpkeepNote()
-        look, note = Look(*json.loads(kept["look"])), UpkeepNote.from_json(kept["known"])
+        look = Look(*json.loads(kept["look"]))
+        note = UpkeepNote.from_json(_unpacked(kept["known"]))
         return replace(note, look=look, doubt=kept["doubt"], revision=int(kept["revision"]))
 
     def save_upkeep(self, note: UpkeepNote) -> None:
         """Save it. Raise Moved if another process saved it meanwhile."""
         look = json.dumps(astuple(note.look))
-        item = {"known": note.to_json(), "look": look, "doubt": note.doubt}
+        item = {"known": _packed(note.to_json()), "look": look, "doubt": note.doubt}
         self._put_revision(_UPKEEP, item, note.revision)
 
     def compactions(self) -> Compactions:
@@ -167,6 +173,14 @@ def _searched(search: Search) -> dict[str, Any]:
 
 def _search(item: Mapping[str, Any]) -> Search:
     return Search(**{each.name: item[each.name] for each in fields(Search) if each.name in item})
+
+
+def _packed(text: str) -> str | bytes:
+    return text if len(text) < _LONG else zlib.compress(text.encode())
+
+
+def _unpacked(kept: Any) -> str:
+    return kept if isinstance(kept, str) else zlib.decompress(bytes(kept)).decode()
 
 
 def _brought(table: str, source: str) -> str:

@@ -210,15 +210,21 @@ class Reads(Charges):
         ids = (i["id"] for i in index if i["size"] == ingestion.landed.size)
         yield from self.read(id_ for id_ in ids if id_ != ingestion.id)
 
-    def versions(self, landed: LandedObject) -> list[Ingestion]:
-        """Return the ingestions of a landed object's key, in no order, each as last saved.
+    def versions(self, landed: LandedObject) -> Iterator[Ingestion]:
+        """Yield the ingestions of a landed object's key, newest landing first, as last saved.
 
-        An ingestion added a moment ago may be missing.
+        They are read some at a time, as a key may be written anew for years. An ingestion added a
+        moment ago may be missing.
         """
-        condition = Key("key").eq(landed.key)
-        index = self._items(self._table.query, IndexName="by_key", KeyConditionExpression=condition)
-        versions = self.together([item["id"] for item in index])
-        return [each for each in versions if each.landed.bucket == landed.bucket]
+        index = self._items(
+            self._table.query,
+            IndexName="by_key",
+            KeyConditionExpression=Key("key").eq(landed.key),
+            ScanIndexForward=False,
+        )
+        for each in self.read(item["id"] for item in index):
+            if each.landed.bucket == landed.bucket:
+                yield each
 
     def all(self) -> Iterator[Ingestion]:
         """Yield every ingestion, in no order."""

@@ -13,6 +13,7 @@ by two processes at once too. docs/adr/0052-begun-compactions.md has the whole a
 """
 
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -43,6 +44,7 @@ if TYPE_CHECKING:  # it imports pyiceberg: a second that help does not need
     from functions.adapters.iceberg.files import TableSize
 
 _MOST_AT_ONCE = 4  # job runs of all tables together
+_PARALLEL = 8  # tables that are looked at
 _LONGEST = timedelta(hours=20)  # until the report expires
 _SMALL_RUN = 8  # times a small file's bytes are still rewritten by small workers
 _HISTORY = {table.name for table in TABLES}  # which no consumer follows
@@ -83,13 +85,13 @@ def needs(adapters: Adapters, only: str = "") -> Iterator[Need]:
     head = adapters.catalog.head(MAIN)
     contracts = {each.contract.table: each.contract for each in adapters.lake.contracts(None)}
     busy = {each.table for each in under_way(adapters)}
-    for table in sorted({*contracts, *_HISTORY}):
-        if table == (only or table) and adapters.catalog.metadata(head, table):
-            size = adapters.tables().size(table, f"{MAIN}@{head}")
+    names = [each for each in sorted({*contracts, *_HISTORY}) if each == (only or each)]
+    there = [each for each in names if adapters.catalog.metadata(head, each)]
+    size_of = partial(adapters.tables().size, reference=f"{MAIN}@{head}")
+    with ThreadPoolExecutor(_PARALLEL) as pool:
+        for table, size in zip(there, pool.map(size_of, there), strict=True):
             why_not = _why_not(contracts.get(table), size)
-            if table in busy:
-                why_not = "it is being compacted"
-            yield Need(table, size, why_not)
+            yield Need(table, size, "it is being compacted" if table in busy else why_not)
 
 
 def _why_not(contract: Contract | None, size: "TableSize") -> str:

@@ -33,14 +33,16 @@ def cause(ingestion: Ingestion) -> tuple[str, ...]:
 
 def waiting(ledger: "Ledger") -> list[Ingestion]:
     """Return all ingestions that wait for a decision, oldest landing first."""
-    ingestions = ledger.together([brief.id for brief in ledger.open_failures()])
+    ingestions = ledger.read(brief.id for brief in ledger.open_failures())
     return [each for each in ingestions if each.is_open]
 
 
 def waiting_with(ledger: "Ledger", ingestion: Ingestion) -> list[Ingestion]:
     """Return those that wait for a decision with the cause of a failed ingestion."""
-    same = cause(ingestion)
-    return [each for each in waiting(ledger) if cause(each) == same]
+    same, alike = cause(ingestion), (sorted(ingestion.tables), ingestion.reason_code)
+    listed = (b for b in ledger.open_failures() if (sorted(b.tables), b.reason_code) == alike)
+    ingestions = ledger.read(brief.id for brief in listed)
+    return [each for each in ingestions if each.is_open and cause(each) == same]
 
 
 def version(group: Sequence[Ingestion | IngestionSummary]) -> str:

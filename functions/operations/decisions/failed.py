@@ -6,9 +6,11 @@ command again, completes the steps after that write.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from functions.adapters.all import Adapters
+from functions.adapters.nessie import UnknownBranch
 from functions.model.audit_outcome import AuditOutcome
 from functions.model.decisions import Approval
 from functions.model.ingestion import Ingestion, State
@@ -177,9 +179,24 @@ def branches(ingestion: Ingestion, references: Mapping[str, str]) -> dict[str, s
     """
     if not ingestion.table:
         return {}
-    first = branch_name(ingestion.table, ingestion.landed.key, ingestion.id, attempt=1)
-    named = "" if ingestion.group else ingestion.branch
+    first, named = _names(ingestion)
     return {n: head for n, head in references.items() if n.startswith(first) or n == named}
+
+
+def own_branches(adapters: Adapters, ingestion: Ingestion) -> dict[str, str]:
+    """Return the same of those that there are, without a list of all: there may be thousands."""
+    heads = dict[str, str]()
+    there = adapters.catalog.branches(*filter(None, _names(ingestion))) if ingestion.table else ()
+    for name in there:
+        with suppress(UnknownBranch):  # deleted a moment ago
+            heads[name] = adapters.catalog.head(name)
+    return branches(ingestion, heads)
+
+
+def _names(ingestion: Ingestion) -> tuple[str, str]:
+    """Return how its attempts' branches begin, and its intent's branch, "" without one."""
+    first = branch_name(ingestion.table, ingestion.landed.key, ingestion.id, attempt=1)
+    return first, "" if ingestion.group else ingestion.branch
 
 
 def save_decision(
@@ -287,7 +304,7 @@ def _discarded(adapters: Adapters, now: Ingestion, before: str, by: str) -> Inge
         raise LakegateError("DISCARDED", f"{now.name}: {status_text(now)}\n{again}")
     if now.ended_at >= before:
         raise LakegateError("TOO_YOUNG", f"it failed again recently: {status_text(now)}")
-    branches_to_delete = branches(now, adapters.catalog.references())
+    branches_to_delete = own_branches(adapters, now)
     at = adapters.now()
     asked = now.decisions.acted("discard", by.strip(), at, now.attempt)
     decisions = replace(asked, discarded=True, mending=False, branches_to_delete=branches_to_delete)

@@ -78,7 +78,7 @@ def _part(adapters: Adapters, request: ActionRequest, decide: Decide) -> ActionR
 
 
 def _result(adapters: Adapters, request: ActionRequest) -> Alert:
-    group = adapters.ledger.together(request.ids)
+    group = adapters.ledger.read(request.ids)
     first = adapters.ledger.get(request.seen.ingestion)  # a large group's first ones may lack it
     done = f"{request.by} {DONE[request.what]}"
     words = told(done, len(request.ids), request.refusals, request.refused)

@@ -188,8 +188,8 @@ def decide(ingestions: Sequence[Ingestion], facts: Facts) -> list[Decision]:
 def _lost_decision(ingestion: Ingestion, facts: Facts) -> Decision:
     if why := facts.unclear.get(ingestion.id, ""):
         return Decision(ingestion, (Kind.UNCLEAR,), why)
-    if files_needed(ingestion) <= set(facts.landed):
-        shared = facts.branches.group_branches(ingestion) - {*facts.needed}
+    if files_needed(ingestion).issubset(facts.landed):
+        shared = facts.branches.group_branches(ingestion).difference(facts.needed)
         return Decision(ingestion, (Kind.PUBLISH_AGAIN,), branches=tuple(shared))
     message = (
         f"main lost commit {ingestion.merge_hash}, which published its {ingestion.audit.rows:,} "

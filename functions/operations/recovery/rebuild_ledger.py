@@ -29,9 +29,11 @@ from functions.operations.recovery.recovered import Trace, in_force, traces, wit
 from functions.pipeline.outcome.reports import readable_report
 from functions.pipeline.start.intake import arrivals
 from lakegate import times
+from lakegate.contract.claims import claims
 from lakegate.errors import Permanent
+from lakegate.job.change import parse_change_key
 from lakegate.job.jobspec import JobSpec
-from lakegate.job.landing import LandedObject, fresh_branch, ingestion_id
+from lakegate.job.landing import BATCH, LandedObject, batch_name, fresh_branch, ingestion_id
 
 _CHUNK = 500
 # More than the clocks of S3, EMR Serverless and Nessie differ by. Each sweep may list the runs
@@ -43,13 +45,14 @@ _SKEW = timedelta(hours=1)
 class _Search:
     """The scope: all lost ingestions, or the `wanted` ones, which landed after `since`.
 
+    Each of these has the tables that it is likely for.
     `begun` are the ids that the ledger had without a started job: an event may have begun them
     again after the ledger lost them.
     """
 
     begun: Sequence[str]
     since: str = ""
-    wanted: Collection[str] | None = None
+    wanted: Mapping[str, Collection[str]] | None = None
 
     def covers(self, id_: str) -> bool:
         return self.wanted is None or id_ in self.wanted
@@ -94,9 +97,27 @@ def restore(
     search = _Search(
         begun=list(begun),
         since=times.text(first - _SKEW),
-        wanted={ingestion_id(each) for each in landed},
+        wanted=_likely_tables(adapters, landed),
     )
     yield from _restored(adapters, search, landed)
+
+
+def _likely_tables(
+    adapters: Adapters, landed: Iterable[LandedObject]
+) -> dict[str, Collection[str]]:
+    """Return the tables that landed objects are likely for, by their ingestions' ids.
+
+    A contract may have been another once. What was published, or is under way, leaves other traces
+    than reports; a file that only failed is then judged once more.
+    """
+    contracts = [stored.contract for stored in adapters.lake.contracts(None)]
+    tables: dict[str, Collection[str]] = {}
+    for each in landed:
+        claimed = [c.table for c in contracts if claims(c, each.key)]
+        if each.bucket == adapters.lake.bucket:
+            claimed = [parse_change_key(each.key)[0]]
+        tables[ingestion_id(each)] = [BATCH] if batch_name(each.key) else claimed
+    return tables
 
 
 class _Begun(NamedTuple):

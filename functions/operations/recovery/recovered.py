@@ -64,10 +64,11 @@ def traces(
     adapters: Adapters,
     landed: Iterable[LandedObject],
     since: str = "",
-    wanted: Collection[str] | None = None,
+    wanted: Mapping[str, Collection[str]] | None = None,
 ) -> dict[str, Trace]:
     """Return the traces of ingestions by their ids; at least those of the `wanted` ones.
 
+    Each of these comes with the tables that its reports are likely about.
     `landed` are the landed objects to search. A branch's name has only a part of the id, so it is
     found only if its object is among them. Job runs are listed from the time `since` on.
     """

@@ -43,9 +43,9 @@ class Growth:
     fork: Change | None
 
 
-def main_log(adapters: Adapters, table: str) -> MainLog:
-    """Return main's current log, with the changes of `table`."""
-    return MainLog(adapters.catalog.changes(adapters.catalog.head(MAIN), table))
+def main_log(adapters: Adapters) -> MainLog:
+    """Return main's current log."""
+    return MainLog(adapters.catalog.changes(adapters.catalog.head(MAIN), ""))
 
 
 def growth(main: MainLog, log: Iterable[Change]) -> Growth:

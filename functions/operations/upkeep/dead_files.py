@@ -267,6 +267,7 @@ class Readers:
         self.since = since
         self.alive: set[str] = set()
         self._known: set[str] = set()
+        self._heads: set[str] = set()
         self._read: set[str] = set()
         self._manifests: set[str] = set()
         self._claims = claims
@@ -304,6 +305,8 @@ class Readers:
         """
         catalog = self._adapters.catalog
         for name, head in sorted(catalog.references().items()):
+            if head in self._heads:  # what a hash reaches never changes
+                continue
             try:
                 for each in catalog.states(head, self.since, self._known):
                     yield name, each
@@ -311,7 +314,8 @@ class Readers:
                 raise Transient("CATALOG_MOVED", gone.message) from gone
             except UnknownContent as strange:
                 raise _strange(name, strange) from strange
-        for at in sorted(self._claims.decided_on):
+            self._heads.add(head)
+        for at in sorted(self._claims.decided_on - self._heads):
             with suppress(UnknownBranch):  # of a catalog that was restored from a backup
                 yield from (("", each) for each in catalog.states(at, self.since, self._known))
 

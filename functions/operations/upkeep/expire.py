@@ -13,7 +13,7 @@ from functions.model.ingestion import ALERTED, Ingestion
 from functions.operations.decisions.failed import branches, discard
 from functions.operations.recovery.forgotten import counted
 from functions.operations.recovery.rebuild_ledger import restore
-from functions.operations.upkeep.branch_age import MainLog, growth, last_written, main_log
+from functions.operations.upkeep.branch_age import growth, last_written, main_log
 from lakegate import times
 from lakegate.errors import LakegateError
 from lakegate.job.landing import (
@@ -166,18 +166,15 @@ def _unneeded(
     adapters: Adapters, owners: Mapping[str, Ingestion], references: Mapping[str, str]
 ) -> Iterator[tuple[str, datetime]]:
     """Yield the branches that no ingestion needs, with the time of their last write."""
-    logs: dict[str, MainLog] = {}
+    main = main_log(adapters)
     for name, head in references.items():
         if _is_owned(adapters, name, owners):
             continue
-        table = _table(name)
-        if table not in logs:
-            logs[table] = main_log(adapters, table)
         try:
-            grown = growth(logs[table], adapters.catalog.changes(head, table))
+            grown = growth(main, adapters.catalog.changes(head, ""))
         except UnknownBranch:
             continue
-        if written := last_written(logs[table], grown):
+        if written := last_written(main, grown):
             yield name, written
 
 

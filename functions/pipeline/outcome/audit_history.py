@@ -112,7 +112,7 @@ def strays(adapters: Adapters) -> Iterator[str]:
     still be in use.
     """
     there = adapters.catalog.branches(f"publish/{RESULTS.name}/")  # later ones are in use
-    waiting = adapters.ledger.needs_recording()
+    waiting = adapters.ledger.needs_recording() if there else ()
     due = tuple(fresh_branch(RESULTS.name, each.id, "") for each in waiting)
     for name in there:
         is_done = is_seeded(adapters) if name.startswith(SEEDING) else not name.startswith(due)
@@ -158,14 +158,15 @@ def _register(adapters: Adapters, runs: Sequence[Run], branch: str, base: str) -
 
 
 def _named(adapters: Adapters, runs: Sequence[Run]) -> dict[str, bool]:
-    """Return the runs that main's log names since their branches were created, and if published.
+    """Return those that main's log names since their branches were created, and if published.
 
     Commits before that cannot name them.
     """
-    named: dict[str, bool] = {}
+    named, ids = dict[str, bool](), {run.id for run in runs}
     bases = {run.report.base_hash for run in runs}
     for commit in adapters.catalog.log():
-        named = json.loads(commit.properties.get(RUNS, "{}")) | named
+        recorded = json.loads(commit.properties.get(RUNS, "{}"))
+        named = {id_: recorded[id_] for id_ in ids & recorded.keys()} | named
         bases.discard(commit.hash)
         if not bases:
             break

@@ -5,6 +5,9 @@ And find where main still has the rows of a file in data files of their own.
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from itertools import takewhile
 
 from functions.adapters.all import Adapters
 from functions.model import merge_commit
@@ -13,11 +16,13 @@ from functions.model.ingestion import IN_FLIGHT, Ingestion, State
 from functions.pipeline.outcome.reports import report_of
 from functions.pipeline.outcome.restorations import undoing
 from functions.telemetry import logger
+from lakegate import times
 from lakegate.errors import LakegateError, Transient
 from lakegate.job.change import retraction
 from lakegate.job.landing import ingestion_id
 
 SUPERSEDED = "SUPERSEDED"
+_SKEW = timedelta(days=1)  # far more than the times of events and listings differ by
 
 
 @dataclass(frozen=True)
@@ -83,16 +88,26 @@ def newest_newer(
     By default these are the states of a version that is on main or may still be published.
     """
     newest: Ingestion | None = None
-    for each in _others(adapters, ingestion):
+    since = times.earlier(ingestion.landed.landed_at, _SKEW)
+    for each in takewhile(lambda one: one.landed.landed_at >= since, _others(adapters, ingestion)):
         if each.state in states and is_newer(each, newest or ingestion):
             newest = each
     return newest
 
 
 def older_failures(adapters: Adapters, published: Ingestion) -> list[Ingestion]:
-    """Return the failed older versions of its key that wait for a decision."""
-    others = _others(adapters, published)
-    return [each for each in others if each.is_open and is_newer(published, each)]
+    """Return the failed older versions of its key that wait for a decision.
+
+    One that was announced as published has closed those before it: they are not read.
+    """
+    older = filter(partial(is_newer, published), _others(adapters, published))
+    return [each for each in takewhile(partial(_may_follow, published), older) if each.is_open]
+
+
+def _may_follow(published: Ingestion, older: Ingestion) -> bool:
+    """Return whether what waits for a decision may have landed before an older version."""
+    is_on_main = older.state is State.PUBLISHED and older.announced
+    return not (is_on_main and set(published.tables) <= set(older.tables))
 
 
 def require_recorded(adapters: Adapters, members: Collection[Ingestion]) -> None:
@@ -113,7 +128,10 @@ def require_recorded(adapters: Adapters, members: Collection[Ingestion]) -> None
 
 
 def _others(adapters: Adapters, ingestion: Ingestion) -> Iterator[Ingestion]:
-    """Yield the other versions of its key that are, or may be, for one of its tables."""
+    """Yield the other versions of its key that are, or may be, for one of its tables.
+
+    The newest landing comes first.
+    """
     tables = set(ingestion.tables)
     for each in adapters.ledger.versions(ingestion.landed):
         known = tables and each.tables

@@ -13,7 +13,7 @@ from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
 from lakegate.job.batch import BatchFile, Listed, folder, read_manifest, tables_of
 from lakegate.job.landing import LandedObject
-from lakegate.text import one_line
+from lakegate.text import few, one_line
 
 # Characters of the JSON of its files and its key: with the rest of the job's specification it is
 # one argument, which has 10,280 at most (EMR Serverless API reference, SparkSubmit,
@@ -73,10 +73,11 @@ def _pinned(adapters: Adapters, ingestion: Ingestion) -> tuple[BatchFile, ...]:
         raise Permanent("MANIFEST_GONE", message) from error
     listed = read_manifest(text, adapters.settings.limits)
     prefix = folder(manifest.key)
-    there = adapters.landing.newest(prefix, at, manifest.bucket)
+    keys = [prefix + each.key for each in listed]
+    there = _newest(adapters, manifest.bucket, keys, at=at)
     if ingestion.tries_from:  # a replay also takes files that were uploaded since
-        there = adapters.landing.newest(prefix, bucket=manifest.bucket) | there
-    pairs = [(each, there.get(prefix + each.key)) for each in listed]
+        there = _newest(adapters, manifest.bucket, keys) | there
+    pairs = [(each, there.get(key)) for each, key in zip(listed, keys, strict=True)]
     if missing := [each.key for each, landed in pairs if landed is None]:
         message = (
             f"not in the manifest's folder when it landed: {one_line(', '.join(missing))}; "
@@ -84,6 +85,14 @@ def _pinned(adapters: Adapters, ingestion: Ingestion) -> tuple[BatchFile, ...]:
         )
         raise Permanent("FILE_NOT_THERE", message)
     return tuple(_part(adapters, each, landed) for each, landed in pairs if landed)
+
+
+def _newest(
+    adapters: Adapters, bucket: str, keys: Sequence[str], **then: str
+) -> dict[str, LandedObject]:
+    """Return the newest versions of these keys: a folder may have far more files than a batch."""
+    found = (adapters.landing.newest(key, bucket=bucket, **then) for key in keys)
+    return {key: landed for each in found for key, landed in each.items()}
 
 
 def _part(adapters: Adapters, listed: Listed, landed: LandedObject) -> BatchFile:
@@ -122,7 +131,7 @@ def _contracts(
     tables = tables_of(parts)
     in_force = contracts_of(adapters.lake, *tables)
     if unknown := [table for table in tables if table not in in_force]:
-        known = ", ".join(sorted(in_force)) or "none"
+        known = few(sorted(in_force))
         message = (
             f"the manifest names tables that have no contract: {one_line(', '.join(unknown))}; "
             f"there are contracts for: {known}"

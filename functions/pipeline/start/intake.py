@@ -18,6 +18,7 @@ from functions.telemetry import logger
 from lakegate.errors import LakegateError
 from lakegate.job.change import LONGEST_NAME, LONGEST_REASON, MOST_CHARACTERS, Change, retraction
 from lakegate.job.landing import LandedObject, ingestion_id
+from lakegate.text import few
 
 
 def take_in(adapters: Adapters, landed: LandedObject) -> Ingestion:
@@ -108,7 +109,7 @@ def ask(adapters: Adapters, change: Change) -> Ingestion:
     """
     tables = sorted(contracts_of(adapters.lake, change.table))
     if change.table not in tables:
-        known = ", ".join(tables) or "none"
+        known = few(tables)
         message = f"there is no contract for {change.table}; there are contracts for: {known}"
         raise LakegateError("NO_CONTRACT", message)
     if not change.statement.strip():

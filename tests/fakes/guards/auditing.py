@@ -60,7 +60,7 @@ def _end_but_for_lost_runs(
 
 
 def _newest_files(
-    newest: Any, self: Any, prefix: str, _: str = "", bucket: str = ""
+    newest: Any, self: Any, prefix: str, bucket: str = "", **_: str
 ) -> dict[str, LandedObject]:
     return dict(newest(self, prefix, bucket=bucket))
 

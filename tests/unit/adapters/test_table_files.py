@@ -1,5 +1,6 @@
 """All files that a table's state reaches are read from real manifests."""
 
+import gc
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +21,12 @@ from pyiceberg.manifest import (
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.schema import Schema
 from pyiceberg.serializers import ToOutputFile
-from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil, new_table_metadata
+from pyiceberg.table.metadata import (
+    TableMetadata,
+    TableMetadataCommonFields,
+    TableMetadataUtil,
+    new_table_metadata,
+)
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.typedef import Record
 from pyiceberg.types import LongType, NestedField
@@ -124,3 +130,15 @@ def test_a_known_manifest_is_not_read(io: S3FileIO) -> None:
     assert found.levels[0] == {f"{PLACE}/data/deleted", STATISTICS}
     assert known in found.levels[1]
     assert found.missing == frozenset()
+
+
+def test_of_a_state_that_was_read_nothing_stays_in_memory(io: S3FileIO) -> None:
+    """A table of 2,000 columns has megabytes of metadata, and a look reads thousands of states."""
+    reader, before = TableFilesReader(io), _states_in_memory()
+    reader.read(METADATA)
+    assert _states_in_memory() == before
+
+
+def _states_in_memory() -> int:
+    gc.collect()
+    return sum(isinstance(each, TableMetadataCommonFields) for each in gc.get_objects())

@@ -49,6 +49,13 @@ def test_a_key_in_another_form_of_unicode_is_told_so() -> None:
             claiming([ORDERS, landing_at(prefix)], f"{key}1.csv")
 
 
+def test_of_thousands_of_prefixes_the_first_are_told() -> None:
+    """What a person reads names some prefixes, and says how many more there are."""
+    contracts = [landing_at(f"p{number:04}/") for number in range(5_000)]
+    with pytest.raises(Permanent, match=r"p0018/, p0019/ and 4,980 more$"):
+        claiming(contracts, "x")
+
+
 def test_two_contracts_of_one_prefix_claim_nothing() -> None:
     """Which table a file is for cannot be told, if two were pushed at the same time."""
     both = [ORDERS, landing_at("shop/orders/", "shop.baskets")]

@@ -9,6 +9,7 @@ import pytest
 
 from functions.adapters.emr import RunState
 from functions.adapters.sqs import QueuedAlert
+from functions.model.budget import Use
 from functions.model.ingestion import Ingestion, State
 from functions.model.messages.alert import Alert
 from functions.pipeline.start.intake import take_in
@@ -298,6 +299,20 @@ def test_held_files_are_not_all_in_memory_at_once() -> None:
     """However many files of a table are held, a sweep has the room for them."""
     deployment = Scenario()
     deployment.replace_rows("upsert")
+    for number in range(700):
+        deployment.land(f"shop/orders/{number:04}.parquet")
+    deployment.deliver()
+    deployment.clock.pass_(deployment.settings.grace_seconds + 1)
+    ledger: Any = Weighed(deployment.adapters.ledger)
+    sweep(replace(deployment.adapters, ledger=ledger))
+    assert 0 < ledger.most <= 600
+
+
+def test_files_that_wait_for_the_next_day_are_not_all_in_memory_at_once() -> None:
+    """However many files the day's budget has no room for, a sweep has the room for them."""
+    deployment = Scenario(replace(SETTINGS, daily_budget_usd=1))
+    deployment.jobs.bill = Use(24.0)
+    deployment.ended()
     for number in range(700):
         deployment.land(f"shop/orders/{number:04}.parquet")
     deployment.deliver()

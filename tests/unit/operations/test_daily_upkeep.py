@@ -3,6 +3,7 @@
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from threading import Barrier
 
 import pytest
 
@@ -75,6 +76,29 @@ def test_it_notes_how_each_table_is() -> None:
     assert noted(made).small_share == 1.0
     assert RESULTS.name in made.ledger.upkeep().tables
     assert made.ledger.upkeep().at > made.ledger.upkeep().kept_since
+
+
+def test_tables_are_looked_at_together() -> None:
+    """Several tables are read at a time: thousands would take longer than a function has."""
+    made, both = lake_of_years(), Barrier(2, timeout=10)
+
+    def meet(call: str) -> tuple[()]:
+        if call == "tables.size":
+            both.wait()
+        return ()
+
+    made.journal.pause = meet
+    assert {RESULTS.name, TABLE} == {need.table for need in compaction.needs(made.adapters)}
+
+
+def test_a_commit_is_looked_at_once() -> None:
+    """Branches at one commit are one look, and no second one follows while they stay there."""
+    made = lake_of_years()
+    for number in range(3):
+        made.catalog.create_branch(f"other/{number}")
+    del made.journal.calls[:]
+    upkeep(made.adapters)
+    assert made.journal.calls.count("catalog.states") == 1
 
 
 def test_it_notes_the_last_compaction() -> None:

@@ -165,6 +165,18 @@ def test_a_branch_that_nobody_names_goes_after_a_day(days: float, goes: bool) ->
     check_files(deployment)
 
 
+def test_mains_log_is_read_once_for_all_tables() -> None:
+    """Branches of several tables are told by one reading of main's log."""
+    deployment = failed()
+    for table in (TABLE, "shop.returns", "shop.items"):
+        deployment.catalog.create_branch(f"publish/{table}/0123456789ab-left")
+    deployment.move_main()
+    deployment.clock.pass_(31 * DAY)
+    del deployment.journal.calls[:]
+    assert len(expired(deployment)) == 4
+    assert deployment.journal.calls.count("catalog.changes") == 1 + 3
+
+
 @pytest.mark.parametrize("published", [0, 1])
 def test_a_branch_without_a_commit_is_as_old_as_mains_next(published: int) -> None:
     """A branch without commits is as old as main's next commit; without one it stays."""

@@ -207,6 +207,15 @@ def test_a_write_that_timed_out_although_done_is_done(
     command(deployment, landed)
 
 
+def test_a_discard_lists_no_other_branches(deployment: Scenario, landed: LandedObject) -> None:
+    """A discard reads only the file's own branches: an expiry of thousands ends in its time."""
+    for nth in range(3):
+        deployment.catalog.create_branch(f"other/{nth}")
+    del deployment.journal.calls[:]
+    deployment.discard(landed)
+    assert "catalog.references" not in deployment.journal.calls
+
+
 def test_a_discarded_one_can_be_replayed(deployment: Scenario, landed: LandedObject) -> None:
     """A discarded ingestion can be replayed from its landed object."""
     deployment.discard(landed)

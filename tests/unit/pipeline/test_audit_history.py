@@ -72,6 +72,14 @@ def test_a_group_is_recorded_when_it_is_announced(deployment: Scenario, is_hinde
     assert {run_of(deployment, each) for each in landed} < {run for run, _ in on_main(deployment)}
 
 
+def test_a_sweep_lists_once_what_is_to_be_recorded(deployment: Scenario) -> None:
+    """Where no branch of a hung process is left, nobody asks which ones are still needed."""
+    deployment.ended()
+    del deployment.journal.calls[:]
+    deployment.sweep()
+    assert deployment.journal.calls.count("ledger.needs_recording") == 1
+
+
 @pytest.mark.parametrize("call", ["tables.enter", "ledger.needs_recording", "lake.put_baselines"])
 def test_publishing_never_waits_for_it(deployment: Scenario, call: str) -> None:
     """If nothing can be recorded, files are published all the same, and recorded later."""

@@ -96,6 +96,16 @@ def test_a_file_in_a_batchs_folder_is_ignored_by_itself(deployment: Scenario) ->
     assert deployment.message(file) == "its batch's _manifest.json brings it in"
 
 
+def test_only_the_files_of_a_batch_are_listed(deployment: Scenario) -> None:
+    """A folder may have a hundred thousand files that its manifest does not name."""
+    for number in range(9):
+        deployment.land(f"batches/monday/{number}.parquet")
+    deployment.landing.listed = 0
+    deployment.batch("monday", FILES)
+    deployment.deliver()
+    assert deployment.landing.listed == len(FILES)
+
+
 @pytest.mark.parametrize(("name", "version"), [("monday", "v2"), ("tuesday", "v1")])
 def test_a_new_manifest_is_another_batch(deployment: Scenario, name: str, version: str) -> None:
     """The same text put again, in any folder, publishes the files that are there now."""

@@ -1,5 +1,6 @@
 """The publication of one file while main changes: once, with audited rows only, or never."""
 
+import json
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -8,6 +9,7 @@ import pytest
 
 from functions.adapters.emr import RunState
 from functions.model import merge_commit
+from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion, State
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import OTHER_TABLE, SETTINGS, TABLE
@@ -270,3 +272,13 @@ def test_rows_that_main_lost_do_not_come_back() -> None:
     ended = deployment.end_of(ingestion.landed)
     assert (ended.state, ended.attempt) == (State.PUBLISHED, 2)
     assert deployment.on_main(withdrawn, ingestion) == [False, True]
+
+
+def test_little_of_mains_log_is_remembered() -> None:
+    """Of main's log the last hundred commits are remembered: each may have a megabyte of names."""
+    one = dict.fromkeys(("id", "object", "version", "report", "contract", "job_run"), "")
+    named = [json.dumps([{**one, "audited_hash": "", "rows": rows}]) for rows in range(102)]
+    log = [Commit("", "", "", {merge_commit.INGESTIONS: text}, "", "") for text in named]
+    first, *_, last = map(merge_commit.published, log)
+    assert merge_commit.published(log[-1]) is last
+    assert merge_commit.published(log[0]) is not first

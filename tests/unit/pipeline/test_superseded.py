@@ -318,3 +318,16 @@ def test_a_replayed_file_gives_way_in_a_group_as_well(
     )
     assert ended.branch in deployment.catalog.references()
     assert deployment.on_main(newer, other.landed, failed) == [True, True, False]
+
+
+def test_a_key_that_is_written_again_and_again_is_not_read_back_to_its_first_version(
+    deployment: Scenario,
+) -> None:
+    """A publication looks for older failures back to the version that was announced before it."""
+    deployment.ended(script=rejected)
+    for number in range(9):
+        deployment.clock.pass_(300)
+        deployment.ended()
+        read, deployment.ledger.versions_read = deployment.ledger.versions_read, 0
+        assert read <= 3, number
+    assert not list(deployment.ledger.open_failures())

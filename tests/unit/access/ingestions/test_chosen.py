@@ -10,7 +10,7 @@ from functions.model.ingestion import Ingestion
 from lakegate.audit.report import AuditReport, Reason
 from lakegate.errors import LakegateError
 from tests.fakes.deployment import Deployment
-from tests.fakes.job import passed, rejected
+from tests.fakes.job import errored, passed, rejected
 
 WHY = "2 rows without hotel"
 
@@ -46,12 +46,12 @@ def test_each_id_names_one_ingestion_once() -> None:
 
 
 def test_the_ledger_is_read_once_for_all_beginnings_of_ids() -> None:
-    """It may have a million ingestions, and people name many by the ids that lists show."""
+    """It may have a million, of which outlines are read; people name many as lists show them."""
     deployment, every = failed()
     deployment.journal.calls.clear()
     found = chosen(deployment.adapters, [each.id[:8] for each in every], "")
     assert names(found) == names(every)
-    assert deployment.journal.calls == ["ledger.all"]
+    assert deployment.journal.calls == ["ledger.outlines", "ledger.together"]
 
 
 def test_an_ingestion_names_all_with_its_cause() -> None:
@@ -60,6 +60,17 @@ def test_an_ingestion_names_all_with_its_cause() -> None:
     of_one = chosen(deployment.adapters, [], every[0].id[:12])
     assert names(of_one) == ["0.csv", "1.csv", "3.csv"]
     assert names(chosen(deployment.adapters, [], every[2].id)) == ["2.csv"]
+
+
+def test_only_failures_with_its_reason_are_read() -> None:
+    """Thousands may wait for other reasons, which lists know without reading them whole."""
+    deployment, every = failed()
+    for number in range(5):
+        deployment.land(f"shop/orders/other-{number}.csv", script=errored)
+    deployment.settle()
+    deployment.ledger.read_by_id = 0
+    chosen(deployment.adapters, [], every[0].id)
+    assert deployment.ledger.read_by_id == 4
 
 
 def test_words_name_all_with_them_in_their_reason() -> None:

@@ -38,6 +38,16 @@ def test_a_file_is_followed_from_its_upload_to_main() -> None:
     assert seen.ingestion == deployment.ingestion(landed)
 
 
+def test_many_files_are_read_together() -> None:
+    """A look at thousands of files takes a request for a hundred of them, not one for each."""
+    deployment = Deployment()
+    landed = [deployment.land(f"shop/orders/{number}.parquet") for number in range(9)]
+    deployment.settle()
+    del deployment.journal.calls[:]
+    follow(deployment.adapters, map(dropped, landed), finished, 10, _unseen)
+    assert deployment.journal.calls == ["ledger.together"]
+
+
 def test_files_are_followed_through_a_shared_run() -> None:
     """Files wait for a shared run, without branch and run of their own, and end together."""
     deployment = Deployment(SHARED)

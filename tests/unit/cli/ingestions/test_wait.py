@@ -95,7 +95,7 @@ def test_an_interrupted_wait_leaves_the_work_alone(capsys: pytest.CaptureFixture
     deployment = Deployment()
     landed = deployment.land("shop/orders/a.parquet")
     deployment.deliver()
-    deployment.journal.strike("ledger.get", Fault(interrupt))
+    deployment.journal.strike("ledger.together", Fault(interrupt))
     with pytest.raises(typer.Exit) as ending:
         wait_for(deployment.adapters, [dropped(landed)], 60)
     assert ending.value.exit_code == 130
