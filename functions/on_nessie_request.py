@@ -23,6 +23,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from functions.settings import NessieSettings
 from functions.telemetry import logger
+from lakegate import trust
 from lakegate.errors import Permanent
 
 # As base64 and with its headers a page stays below Lambda's 6 MB.
@@ -51,6 +52,7 @@ def forward(nessie_uri: str, request: Mapping[str, Any], page: int = PAGE) -> di
             headers=_chosen(request.get("headers", {}), _PASSED_ON),
             data=_unpacked(request.get("body", "")),
             timeout=_SECONDS,
+            verify=trust.bundle(),
             allow_redirects=False,
         )
     except requests.Timeout:

@@ -20,6 +20,7 @@ _MOST_SETTINGS = 4096  # bytes of a function's environment as JSON (AWS Lambda, 
 _QUEUES = {"Fn::Sub": "https://sqs.${AWS::Region}.amazonaws.com/${AWS::AccountId}/"}
 _NAMED_BY = {**template.NAMED_BY, "AWS::SQS::Queue": "QueueName"}
 _RANDOM = "0123456789ab"  # which CloudFormation adds to a role's name
+_AUTHORITY = 500 * "A"  # about as long as the fact `nessie-ca`, which its name in SSM is not
 _PLACEHOLDER = re.compile(r"\$\{([^}]+)\}")
 
 
@@ -117,7 +118,7 @@ def _references(read: Template, stage: Stage, chosen: Mapping[str, str]) -> dict
     """Return what references become, facts and roles about: they are known to AWS alone."""
     here = {"Region": stage.region, "AccountId": stage.account, "NoValue": ""}
     known = {**template.defaults(read), **parameters(read, stage, chosen)}
-    known |= {f"AWS::{name}": text for name, text in here.items()}
+    known |= {f"AWS::{name}": text for name, text in here.items()} | {"NessieCa": _AUTHORITY}
     for name, each in read["Resources"].items():
         by = _NAMED_BY.get(each["Type"], "")
         own = _filled(each["Properties"][by], known) if by else f"{stage.stack}-{name}-{_RANDOM}"

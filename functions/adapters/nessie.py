@@ -33,6 +33,7 @@ from functions.model.commits import (
     contents_in,
     differing_tables,
 )
+from lakegate import trust
 from lakegate.errors import LakegateError, Transient
 from lakegate.job.landing import is_fresh
 from lakegate.refusals import forbidden
@@ -251,7 +252,9 @@ class Catalog:
             page = {"page-token": answer["token"]}
 
     def _send(self, method: str, path: str, **arguments: Any) -> dict[str, Any]:
-        answer = self._session.request(method, self._v2 + path, timeout=_TIMEOUT, **arguments)
+        answer = self._session.request(
+            method, self._v2 + path, timeout=_TIMEOUT, verify=trust.bundle(), **arguments
+        )
         if answer.ok:
             return dict(answer.json())
         if answer.status_code == 401:
@@ -272,6 +275,8 @@ class Catalog:
             raise UnknownBranch("UNKNOWN_BRANCH", str(error)) from error
         except NessieConflictException as error:
             raise Transient("CATALOG_MOVED", f"a branch moved meanwhile: {error}") from error
+        except requests.exceptions.SSLError as error:
+            raise Transient("CATALOG_UNAVAILABLE", trust.refusal(self._v2, error)) from error
         except requests.ConnectionError as error:
             message = f"Nessie did not answer at {self._v2}: it is down, or cannot be reached"
             raise Transient("CATALOG_UNAVAILABLE", message) from error
@@ -285,6 +290,7 @@ class _Nessie(NessieClient):
     def __init__(self, endpoint: str, bearer: Bearer) -> None:
         super().__init__(build_config({"endpoint": endpoint, "auth": {"type": "none"}}))
         self._auth = bearer
+        self._ssl_verify = trust.bundle()
 
 
 class _NoContent(LakegateError):

@@ -1,6 +1,7 @@
 """Create, read and reset the run's branch in Nessie."""
 
 import json
+import ssl
 import urllib.error
 import urllib.request
 from dataclasses import dataclass, field, replace
@@ -8,6 +9,7 @@ from http.client import HTTPException
 from typing import Any
 from urllib.parse import quote
 
+from lakegate import trust
 from lakegate.errors import LakegateError, Transient
 from lakegate.refusals import forbidden
 from lakegate.tokens import TokenRefused
@@ -82,7 +84,8 @@ class Branch:
             headers={"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
+            known = trust.context(trust.authority())
+            with urllib.request.urlopen(request, timeout=30, context=known) as answer:  # noqa: S310
                 return dict(json.load(answer))
         except urllib.error.HTTPError as error:
             if error.code == 401:
@@ -97,6 +100,8 @@ class Branch:
 
     def _unavailable(self, error: Exception) -> Transient:
         message = f"Nessie did not respond for branch {self.name}: {error}"
+        if isinstance(getattr(error, "reason", None), ssl.SSLCertVerificationError):
+            message = trust.refusal(self.nessie_uri, error)
         return Transient("CATALOG_UNAVAILABLE", message)
 
 
