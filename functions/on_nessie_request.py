@@ -58,7 +58,8 @@ def forward(nessie_uri: str, request: Mapping[str, Any], page: int = PAGE) -> di
     except requests.Timeout:
         return {"status": 504, "error": f"Nessie did not answer in {_SECONDS[1]} seconds"}
     except requests.RequestException as error:
-        return {"status": 502, "error": f"Nessie cannot be reached from inside: {error}"}
+        refusal = trust.refusal(nessie_uri, error)
+        return {"status": 502, "error": refusal or f"Nessie cannot be reached from inside: {error}"}
     body, offset = gzip.compress(answer.content, mtime=0), int(request.get("offset", 0))
     if method != "GET" and len(body) > page:
         return {"status": 502, "error": f"Nessie's answer to {method} is too long: {len(body)}"}

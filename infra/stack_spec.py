@@ -20,7 +20,6 @@ _MOST_SETTINGS = 4096  # bytes of a function's environment as JSON (AWS Lambda, 
 _QUEUES = {"Fn::Sub": "https://sqs.${AWS::Region}.amazonaws.com/${AWS::AccountId}/"}
 _NAMED_BY = {**template.NAMED_BY, "AWS::SQS::Queue": "QueueName"}
 _RANDOM = "0123456789ab"  # which CloudFormation adds to a role's name
-_AUTHORITY = 500 * "A"  # about as long as the fact `nessie-ca`, which its name in SSM is not
 _PLACEHOLDER = re.compile(r"\$\{([^}]+)\}")
 
 
@@ -77,12 +76,17 @@ def refuse_unknown(chosen: Mapping[str, str], files: Iterable[Path]) -> None:
         raise LakegateError("BAD_SETTING", message)
 
 
-def refuse_unfit(stage: Stage, chosen: Mapping[str, str], app: Path, platform: Path) -> None:
-    """Raise LakegateError BAD_SETTING for values that AWS would refuse in the midst of all."""
+def refuse_unfit(
+    stage: Stage, chosen: Mapping[str, str], app: Path, platform: Path, authority: str = ""
+) -> None:
+    """Raise LakegateError BAD_SETTING for values that AWS would refuse in the midst of all.
+
+    Functions have the `authority` of Nessie's certificate among their settings.
+    """
     read = template.read(app)
     faults = [*template.unfit(read, chosen), *template.unfit(template.read(platform), chosen)]
     faults = [*dict.fromkeys(faults), *_elsewhere(stage, chosen)]
-    if faults := [*faults, *_too_long(read, stage, chosen)]:
+    if faults := [*faults, *_too_long(read, stage, chosen, authority)]:
         raise LakegateError("BAD_SETTING", "\n".join(faults))
 
 
@@ -95,9 +99,11 @@ def _elsewhere(stage: Stage, chosen: Mapping[str, str]) -> Iterator[str]:
                 yield f"{name} is in {named[1]}, and the stage in {stage.region}: name one there"
 
 
-def _too_long(read: Template, stage: Stage, chosen: Mapping[str, str]) -> Iterator[str]:
+def _too_long(
+    read: Template, stage: Stage, chosen: Mapping[str, str], authority: str
+) -> Iterator[str]:
     """Yield a function whose settings are longer than Lambda takes, if any, and what to do."""
-    known = _references(read, stage, chosen)
+    known = {**_references(read, stage, chosen), "NessieCa": authority}
     for each in read["Resources"].values():
         if each["Type"] == _FUNCTION:
             variables = each["Properties"]["Environment"]["Variables"]
@@ -118,7 +124,7 @@ def _references(read: Template, stage: Stage, chosen: Mapping[str, str]) -> dict
     """Return what references become, facts and roles about: they are known to AWS alone."""
     here = {"Region": stage.region, "AccountId": stage.account, "NoValue": ""}
     known = {**template.defaults(read), **parameters(read, stage, chosen)}
-    known |= {f"AWS::{name}": text for name, text in here.items()} | {"NessieCa": _AUTHORITY}
+    known |= {f"AWS::{name}": text for name, text in here.items()}
     for name, each in read["Resources"].items():
         by = _NAMED_BY.get(each["Type"], "")
         own = _filled(each["Properties"][by], known) if by else f"{stage.stack}-{name}-{_RANDOM}"

@@ -2,6 +2,7 @@
 
 import base64
 import os
+import re
 import ssl
 import tempfile
 from functools import cache
@@ -9,6 +10,7 @@ from typing import IO
 
 PUBLIC = "public"
 _VARIABLE = "LAKEGATE_NESSIE_CA"
+_WHY = re.compile(r"certificate verify failed: ([^(\n]+)")
 
 
 def authority() -> bytes:
@@ -30,11 +32,14 @@ def context(private: bytes) -> ssl.SSLContext:
 
 
 def refusal(uri: str, error: object) -> str:
-    """Return what to tell people of a certificate that is not trusted."""
-    return (
-        f"Nessie's certificate at {uri} is not of the authority that this stage trusts: {error}\n"
-        "Does another server answer there? After a change of the certificate run `lakegate deploy`."
+    """Return what to tell people of a certificate that is not trusted, "" for another error."""
+    why = _WHY.search(str(error))
+    if not why:
+        return ""
+    remedy = (
+        'Is another server there? If not, run `lakegate deploy` again (docs/platform.md, "TLS")'
     )
+    return f"Nessie's certificate at {uri} is not trusted: {why[1].strip()}\n{remedy}"
 
 
 @cache

@@ -109,13 +109,11 @@ def deploy(
     chosen = choices(checkout() / "stages" / f"{site.stage.name}.yml")
     lake = chosen.get("LakeBucketName", "")
     site = connect(replace(site.stage, lake=lake), boto3.client, tell)
-    refuse_invalid(CONTRACTS, Limits.chosen(chosen))
-    stack_spec.refuse_unknown(chosen, (_APP, _PLATFORM))
-    stack_spec.refuse_unfit(site.stage, chosen, _APP, _PLATFORM)
-    refuse_another(site, chosen)
+    own_platform = own_platform or has_own_platform(site)
+    _refuse_unfit(site, chosen, own_platform=own_platform)
     production = stack_spec.is_production(chosen)
     built = package.build(ROOT, tell, processors=package.architecture(chosen))
-    order = _Order(site, built, chosen, own_platform or has_own_platform(site))
+    order = _Order(site, built, chosen, own_platform)
     if dry_run:
         _rehearse(order)
         return
@@ -133,6 +131,15 @@ def deploy(
         _open(order, seconds)
     else:
         tell(f"run `npx osls deploy --stage {site.stage.name}` or `sam deploy`, then this again")
+
+
+def _refuse_unfit(site: Site, chosen: Mapping[str, str], *, own_platform: bool) -> None:
+    """Raise LakegateError for contracts and settings that cannot be deployed."""
+    refuse_invalid(CONTRACTS, Limits.chosen(chosen))
+    stack_spec.refuse_unknown(chosen, (_APP, _PLATFORM))
+    told = "" if own_platform else nessie.longest_fact(chosen)
+    stack_spec.refuse_unfit(site.stage, chosen, _APP, _PLATFORM, told)
+    refuse_another(site, chosen)
 
 
 def site_of(stage: str) -> Site:

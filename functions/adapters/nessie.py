@@ -275,11 +275,10 @@ class Catalog:
             raise UnknownBranch("UNKNOWN_BRANCH", str(error)) from error
         except NessieConflictException as error:
             raise Transient("CATALOG_MOVED", f"a branch moved meanwhile: {error}") from error
-        except requests.exceptions.SSLError as error:
-            raise Transient("CATALOG_UNAVAILABLE", trust.refusal(self._v2, error)) from error
         except requests.ConnectionError as error:
             message = f"Nessie did not answer at {self._v2}: it is down, or cannot be reached"
-            raise Transient("CATALOG_UNAVAILABLE", message) from error
+            refusal = trust.refusal(self._v2, error)
+            raise Transient("CATALOG_UNAVAILABLE", refusal or message) from error
         except (NessieException, requests.RequestException) as error:
             raise Transient("CATALOG_UNAVAILABLE", f"Nessie did not answer: {error}") from error
 

@@ -1,7 +1,6 @@
 """Create, read and reset the run's branch in Nessie."""
 
 import json
-import ssl
 import urllib.error
 import urllib.request
 from dataclasses import dataclass, field, replace
@@ -100,9 +99,8 @@ class Branch:
 
     def _unavailable(self, error: Exception) -> Transient:
         message = f"Nessie did not respond for branch {self.name}: {error}"
-        if isinstance(getattr(error, "reason", None), ssl.SSLCertVerificationError):
-            message = trust.refusal(self.nessie_uri, error)
-        return Transient("CATALOG_UNAVAILABLE", message)
+        refusal = trust.refusal(self.nessie_uri, error)
+        return Transient("CATALOG_UNAVAILABLE", refusal or message)
 
 
 def shared(branch: str) -> Transient:
