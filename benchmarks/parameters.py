@@ -226,6 +226,7 @@ class Prices:
     fargate_vcpu_hour: float = 0.03238  # ARM
     fargate_gb_hour: float = 0.00356
     load_balancer_hour: float = 0.0225
+    zone_month: float = 0.50  # in Route 53
     database_hour: float = 0.016  # db.t4g.micro, PostgreSQL, one zone
     database_gb_month: float = 0.115
     endpoint_hour: float = 0.01  # an interface endpoint in one zone

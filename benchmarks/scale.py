@@ -127,6 +127,7 @@ def by_the_hour() -> list[Line]:
         Line("Nessie: 2 tasks, vCPUs", 2 * 0.5 * HOURS, "vCPU hours", PRICES.fargate_vcpu_hour),
         Line("Nessie: 2 tasks, memory", 2 * 2 * HOURS, "GB hours", PRICES.fargate_gb_hour),
         Line("Nessie: load balancer", HOURS, "hours", PRICES.load_balancer_hour),
+        Line("Nessie: the zone of its name", 1, "zone", PRICES.zone_month),
         Line("Nessie: PostgreSQL", HOURS, "hours", PRICES.database_hour),
         Line("Nessie: its 20 GB", 20, "GB months", PRICES.database_gb_month),
         Line("interface endpoints in one zone", ENDPOINTS * HOURS, "hours", PRICES.endpoint_hour),

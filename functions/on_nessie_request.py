@@ -23,6 +23,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from functions.settings import NessieSettings
 from functions.telemetry import logger
+from lakegate import trust
 from lakegate.errors import Permanent
 
 # As base64 and with its headers a page stays below Lambda's 6 MB.
@@ -51,12 +52,14 @@ def forward(nessie_uri: str, request: Mapping[str, Any], page: int = PAGE) -> di
             headers=_chosen(request.get("headers", {}), _PASSED_ON),
             data=_unpacked(request.get("body", "")),
             timeout=_SECONDS,
+            verify=trust.bundle(),
             allow_redirects=False,
         )
     except requests.Timeout:
         return {"status": 504, "error": f"Nessie did not answer in {_SECONDS[1]} seconds"}
     except requests.RequestException as error:
-        return {"status": 502, "error": f"Nessie cannot be reached from inside: {error}"}
+        refusal = trust.refusal(nessie_uri, error)
+        return {"status": 502, "error": refusal or f"Nessie cannot be reached from inside: {error}"}
     body, offset = gzip.compress(answer.content, mtime=0), int(request.get("offset", 0))
     if method != "GET" and len(body) > page:
         return {"status": 502, "error": f"Nessie's answer to {method} is too long: {len(body)}"}

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from lakegate.errors import Permanent
 from lakegate.limits import DEFAULTS, Limits
+from lakegate.trust import PUBLIC
 
 
 class FromEnvironment:
@@ -50,7 +51,8 @@ class Settings(FromEnvironment):
 
     `region` is AWS's, which the jobs are told.
     Shared runs start in the application `emr_shared_application_id`, which may be the other one,
-    too. `nessie_uri` has no path. `job_code` is the folder on S3 with the job's release.
+    too. `nessie_uri` has no path; `nessie_ca` is the authority of its certificate (lakegate/trust).
+    `job_code` is the folder on S3 with the job's release.
     `alert_queue`, `action_queue`, `alert_dead_letters`, `announcement_queue`,
     `upload_dead_letters`, `job_run_dead_letters` and `upload_queue` are queue addresses.
     `alert_topic` is an additional SNS topic for alerts, "" without one. `clean_up_role_arn` is the
@@ -118,6 +120,7 @@ class Settings(FromEnvironment):
     page_url: str = ""
     uses_keys: str = ""
     landing_bucket_arns: str = ""
+    nessie_ca: str = PUBLIC
     stage: str = ""
     limits: Limits = DEFAULTS
 

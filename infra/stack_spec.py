@@ -80,13 +80,18 @@ def refuse_unknown(chosen: Mapping[str, str], files: Iterable[Path]) -> None:
         raise LakegateError("BAD_SETTING", message)
 
 
-def refuse_unfit(stage: Stage, chosen: Mapping[str, str], app: Path, platform: Path) -> None:
-    """Raise LakegateError BAD_SETTING for values that AWS would refuse in the midst of all."""
+def refuse_unfit(
+    stage: Stage, chosen: Mapping[str, str], app: Path, platform: Path, authority: str = ""
+) -> None:
+    """Raise LakegateError BAD_SETTING for values that AWS would refuse in the midst of all.
+
+    Functions have the `authority` of Nessie's certificate among their settings.
+    """
     read = template.read(app)
     faults = [*template.unfit(read, chosen), *template.unfit(template.read(platform), chosen)]
     faults = [*dict.fromkeys(faults), *_elsewhere(stage, chosen)]
     faults = faults or [*_unfit_together({**template.defaults(read), **chosen})]
-    if faults := [*faults, *_too_long(read, stage, chosen)]:
+    if faults := [*faults, *_too_long(read, stage, chosen, authority)]:
         raise LakegateError("BAD_SETTING", "\n".join(faults))
 
 
@@ -112,9 +117,11 @@ def _elsewhere(stage: Stage, chosen: Mapping[str, str]) -> Iterator[str]:
                 yield f"{name} is in {named[1]}, and the stage in {stage.region}: name one there"
 
 
-def _too_long(read: Template, stage: Stage, chosen: Mapping[str, str]) -> Iterator[str]:
+def _too_long(
+    read: Template, stage: Stage, chosen: Mapping[str, str], authority: str
+) -> Iterator[str]:
     """Yield a function whose settings are longer than Lambda takes, if any, and what to do."""
-    known = _references(read, stage, chosen)
+    known = {**_references(read, stage, chosen), "NessieCa": authority}
     for each in read["Resources"].values():
         if each["Type"] == _FUNCTION:
             variables = each["Properties"]["Environment"]["Variables"]

@@ -1,4 +1,4 @@
-"""Certificates of authorities that tests make, and TLS in front of a PostgreSQL server."""
+"""Certificates of authorities that tests make, and TLS before servers that speak none."""
 
 import asyncio
 import ssl
@@ -7,7 +7,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -92,3 +95,46 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             writer.write(text)
             await writer.drain()
     writer.close()
+
+
+@contextmanager
+def terminated(uri: str, certificate: Path) -> Iterator[str]:
+    """Yield the https address of what stands before an HTTP server, as a load balancer does."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def parse_request(self) -> bool:
+            read = super().parse_request()
+            self.command, self.verb = "any", self.command
+            return read
+
+        def do_any(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            port = self.headers["Host"].rpartition(":")[2]
+            here = {"X-Forwarded-Proto": "https", "X-Forwarded-Port": port, "Connection": "close"}
+            nessie = HTTPConnection(urlsplit(uri).netloc)
+            nessie.request(self.verb, self.path, body or None, {**self.headers, **here})
+            answer = nessie.getresponse()
+            content = answer.read()
+            self.send_response(answer.status)
+            for name, value in answer.getheaders():
+                if name.lower() not in ("transfer-encoding", "content-length", "connection"):
+                    self.send_header(name, value)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+            nessie.close()
+
+        def log_message(self, *_: object) -> None:
+            """Write nothing."""
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        # In the thread of its request, which a client that refuses the certificate ends.
+        server.socket = context.wrap_socket(
+            server.socket, server_side=True, do_handshake_on_connect=False
+        )
+        server.handle_error = lambda *_: None  # type: ignore[method-assign]
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"https://localhost:{server.server_port}"
+        server.shutdown()

@@ -14,7 +14,6 @@ from urllib.parse import quote
 import duckdb
 import pyarrow as pa
 import requests
-from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import (
     NoSuchIdentifierError,
     NoSuchNamespaceError,
@@ -28,6 +27,7 @@ from access.tables.check_sql import quoted
 from access.tables.file_rows import FileRows
 from access.tables.rows import Evidence
 from access.tables.streaming import reading, watched
+from functions.adapters.iceberg.rest import NessieCatalog
 from lakegate.audit.audit_tables import QUARANTINE, RESULTS
 from lakegate.errors import LakegateError, Transient
 from lakegate.text import few
@@ -100,7 +100,7 @@ class Reader:
         self._reference = reference
         options = {"s3.endpoint": os.environ.get("AWS_ENDPOINT_URL", "")}
         with self._translated():
-            self._catalog = RestCatalog(
+            self._catalog = NessieCatalog(
                 "lake",
                 uri=f"{iceberg}/{quote(reference, safe='')}",
                 token=token,

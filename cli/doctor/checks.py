@@ -21,7 +21,7 @@ from cli.doctor.rules import ALLOW
 from functions.health.model import Check, Finding
 from functions.model.budget import Spending
 from functions.settings import Settings
-from infra.aws.facts import JOB_RELEASE
+from infra.aws.facts import JOB_RELEASE, NESSIE_CA
 from infra.package import Package
 from infra.stage import Stage
 
@@ -59,6 +59,7 @@ class DoctorInputs:
         settings = self.settings
         return {
             "nessie-uri": settings.nessie_uri,
+            NESSIE_CA: settings.nessie_ca,
             "emr-application-id": settings.emr_application_id,
             "emr-shared-application-id": settings.emr_shared_application_id,
             JOB_RELEASE: settings.job_code.rpartition("/")[2],

@@ -27,7 +27,7 @@ from functions.adapters.s3 import Lake
 from functions.health.model import Check, Finding, Status, carry_out
 from functions.pipeline.start.spending import spending
 from infra import checkup, package, stack_spec, template
-from infra.aws.facts import JOB_RELEASE, PLATFORM, Facts
+from infra.aws.facts import JOB_RELEASE, NESSIE_CA, PLATFORM, Facts
 from infra.aws.site import choices
 from infra.package import Package
 from infra.stage import Stage
@@ -87,7 +87,7 @@ def _inputs(deployment: Deployment, stage: Stage) -> DoctorInputs:
         stage=stage,
         settings=deployment.settings,
         aws=AwsView(),
-        facts=lambda: facts.read((*PLATFORM, JOB_RELEASE)),
+        facts=lambda: facts.read((*PLATFORM, JOB_RELEASE, NESSIE_CA)),
         parameters=lambda: _parameters(deployment, stage),
         package=cache(lambda: _package(deployment, stage)),
         contracts=lambda: _contracts(CONTRACTS[:1] if deployment.local else CONTRACTS, limits),

@@ -24,8 +24,9 @@ from cli.operate.smoke import smoke
 from functions.adapters.all import Adapters
 from functions.adapters.keyring import SecretKeyring
 from infra import checkup, package, stack_spec, template
-from infra.aws import adoption, database_ca, emr, stack_plan, tools
-from infra.aws.facts import JOB_RELEASE, PLATFORM, check_platform
+from infra.aws import adoption, emr, stack_plan, tools
+from infra.aws.certificates import database, nessie
+from infra.aws.facts import JOB_RELEASE, NESSIE_CA, PLATFORM, check_platform
 from infra.aws.losses import loses, refuse_another, refuse_losses
 from infra.aws.secrets import for_own_nessie
 from infra.aws.site import Site, choices, connect, has_own_platform, stage_here
@@ -72,7 +73,8 @@ class _Order:
             **emr.zones(self.site),
             **self.chosen,
             **emr.capacity(self.site, defaults, self.chosen),
-            **database_ca.parameter(self.site, self.chosen),
+            **database.parameter(self.site, self.chosen),
+            **nessie.parameters(self.site, self.chosen),
         }
         return stack_spec.platform(_PLATFORM, self.site.stage, public_key, chosen)
 
@@ -107,13 +109,11 @@ def deploy(
     chosen = choices(checkout() / "stages" / f"{site.stage.name}.yml")
     lake = chosen.get("LakeBucketName", "")
     site = connect(replace(site.stage, lake=lake), boto3.client, tell)
-    refuse_invalid(CONTRACTS, Limits.chosen(chosen))
-    stack_spec.refuse_unknown(chosen, (_APP, _PLATFORM))
-    stack_spec.refuse_unfit(site.stage, chosen, _APP, _PLATFORM)
-    refuse_another(site, chosen)
+    own_platform = own_platform or has_own_platform(site)
+    _refuse_unfit(site, chosen, own_platform=own_platform)
     production = stack_spec.is_production(chosen)
     built = package.build(ROOT, tell, processors=package.architecture(chosen))
-    order = _Order(site, built, chosen, own_platform or has_own_platform(site))
+    order = _Order(site, built, chosen, own_platform)
     if dry_run:
         _rehearse(order)
         return
@@ -133,6 +133,15 @@ def deploy(
         tell(f"run `npx osls deploy --stage {site.stage.name}` or `sam deploy`, then this again")
 
 
+def _refuse_unfit(site: Site, chosen: Mapping[str, str], *, own_platform: bool) -> None:
+    """Raise LakegateError for contracts and settings that cannot be deployed."""
+    refuse_invalid(CONTRACTS, Limits.chosen(chosen))
+    stack_spec.refuse_unknown(chosen, (_APP, _PLATFORM))
+    told = "" if own_platform else nessie.longest_fact(chosen)
+    stack_spec.refuse_unfit(site.stage, chosen, _APP, _PLATFORM, told)
+    refuse_another(site, chosen)
+
+
 def site_of(stage: str) -> Site:
     """Return the site of a stage on AWS."""
     if not stage:
@@ -147,7 +156,9 @@ def _prepare(order: _Order) -> None:
     if order.own_platform:
         check_platform(order.site.facts, order.site.stage)
         for_own_nessie(order.keyring, order.site.stage, now)
+        nessie.keep_for_own_nessie(order.site)
     else:
+        nessie.keep(order.site, order.chosen)
         public_key = nessie_tokens.keep(order.keyring, now).public_key
         platform = order.platform(public_key)
         adoption.adopt(order.site, platform)
@@ -179,7 +190,7 @@ def _rehearse(order: _Order) -> None:
         _show(site, order.platform(public_key), plan=bool(public_key))
     for each in adoption.find(site, order.app):
         site.tell(f"{each.id} is there without a stack, and would be taken back")
-    needed = (*PLATFORM, JOB_RELEASE)
+    needed = (*PLATFORM, JOB_RELEASE, NESSIE_CA)
     _show(site, order.app, plan=len(site.facts.read(needed)) == len(needed))
 
 

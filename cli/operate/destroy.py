@@ -10,6 +10,7 @@ from cli.console import terminal
 from cli.console.options import Seconds, StageOption, Yes
 from cli.operate.deploy import changes_table, site_of
 from infra.aws import emr, teardown
+from infra.aws.facts import CERTIFICATE
 from infra.aws.losses import refuse_losses
 from infra.aws.site import Site
 from infra.cloudformation import Plan
@@ -91,4 +92,6 @@ def _report_remaining(site: Site) -> None:
         command = teardown.stack_by_hand(stack)
         terminal.out().print(f"  the stack itself, last: {command}", soft_wrap=True)
     beside = f"secrets {site.stage.token_secret('*')}, bucket {site.stage.artifact_bucket}"
+    for certificate in site.facts.read([CERTIFICATE]).values():
+        beside += f", certificate {certificate}"
     terminal.out().print(f"Kept outside the stacks: {beside}", style="bold", soft_wrap=True)

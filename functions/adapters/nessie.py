@@ -33,6 +33,7 @@ from functions.model.commits import (
     contents_in,
     differing_tables,
 )
+from lakegate import trust
 from lakegate.errors import LakegateError, Transient
 from lakegate.job.landing import is_fresh
 from lakegate.refusals import forbidden
@@ -251,7 +252,9 @@ class Catalog:
             page = {"page-token": answer["token"]}
 
     def _send(self, method: str, path: str, **arguments: Any) -> dict[str, Any]:
-        answer = self._session.request(method, self._v2 + path, timeout=_TIMEOUT, **arguments)
+        answer = self._session.request(
+            method, self._v2 + path, timeout=_TIMEOUT, verify=trust.bundle(), **arguments
+        )
         if answer.ok:
             return dict(answer.json())
         if answer.status_code == 401:
@@ -274,7 +277,8 @@ class Catalog:
             raise Transient("CATALOG_MOVED", f"a branch moved meanwhile: {error}") from error
         except requests.ConnectionError as error:
             message = f"Nessie did not answer at {self._v2}: it is down, or cannot be reached"
-            raise Transient("CATALOG_UNAVAILABLE", message) from error
+            refusal = trust.refusal(self._v2, error)
+            raise Transient("CATALOG_UNAVAILABLE", refusal or message) from error
         except (NessieException, requests.RequestException) as error:
             raise Transient("CATALOG_UNAVAILABLE", f"Nessie did not answer: {error}") from error
 
@@ -285,6 +289,7 @@ class _Nessie(NessieClient):
     def __init__(self, endpoint: str, bearer: Bearer) -> None:
         super().__init__(build_config({"endpoint": endpoint, "auth": {"type": "none"}}))
         self._auth = bearer
+        self._ssl_verify = trust.bundle()
 
 
 class _NoContent(LakegateError):

@@ -70,6 +70,7 @@ def _variables(settings: Settings) -> dict[str, str]:
         "PYTHONPATH": f"./{_UNPACKED}",
         "AWS_REGION": settings.region,
         "AWS_DEFAULT_REGION": settings.region,
+        "LAKEGATE_NESSIE_CA": settings.nessie_ca,
     }
     places = ("spark.emr-serverless.driverEnv", "spark.executorEnv")
     return {f"{place}.{name}": text for place in places for name, text in wanted.items()}

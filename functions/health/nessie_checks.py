@@ -22,6 +22,7 @@ from functions.health.model import (
     ok,
     warn,
 )
+from lakegate import trust
 from lakegate.errors import Transient
 
 PUBLISHER = "publisher"
@@ -51,14 +52,14 @@ def check_anonymous_answer(uri: str, answer: AnonymousAnswer) -> Iterator[Findin
 
 
 def check_connection(uri: str) -> Finding:
-    """Check that tokens travel encrypted; the template refuses a production stage without TLS."""
+    """Check that tokens travel encrypted, as they do to a Nessie that Lakegate deployed."""
     address = urlsplit(uri)
     if address.scheme == "https":
         return ok("is encrypted (https)")
     if (address.hostname or "").startswith("127."):
         return ok("stays on this machine")
     message = "tokens travel unencrypted inside the network (HTTP)"
-    fix = 'set CertificateArn and NessieName (docs/platform.md, "TLS"), then deploy again'
+    fix = 'deploy again; a Nessie of your own needs TLS itself (docs/platform.md, "TLS")'
     return warn(message, fix)
 
 
@@ -184,7 +185,12 @@ class NessieProbe:
     ) -> requests.Response:
         with _translated():
             return requests.request(
-                method, self._uri + path, headers=headers, json=body, timeout=_TIMEOUT
+                method,
+                self._uri + path,
+                headers=headers,
+                json=body,
+                timeout=_TIMEOUT,
+                verify=trust.bundle(),
             )
 
 

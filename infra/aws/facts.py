@@ -12,11 +12,13 @@ PLATFORM = (
     *("nessie-uri", "emr-application-id", "emr-shared-application-id"),
     *("subnet-a", "subnet-b", "function-security-group"),
 )
-JOB_RELEASE = "job-release"
+# What `lakegate deploy` writes down: the job's release, whom Nessie's clients trust, and the
+# certificate that it made.
+JOB_RELEASE, NESSIE_CA, CERTIFICATE = "job-release", "nessie-ca", "nessie-certificate"
 
 
 class Facts:
-    """A stage's facts: those of PLATFORM and JOB_RELEASE."""
+    """A stage's facts: those of PLATFORM, and what a deployment writes down."""
 
     def __init__(self, client: Any, stage: Stage) -> None:
         """Use boto3's `ssm` client."""

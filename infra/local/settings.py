@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from infra.local import ministack
 from infra.local.slack.people import TEAM, TOKEN, App, user_id
 from infra.stage import Stage
+from lakegate.trust import PUBLIC
 
 STAGE = "local"
 _HERE = Stage(STAGE, ministack.ACCOUNT, ministack.REGION)
@@ -33,6 +34,7 @@ def facts(at: Mapping[str, str]) -> dict[str, str]:
     """
     return {
         "nessie-uri": at["nessie"],
+        "nessie-ca": PUBLIC,
         "emr-application-id": APPLICATION,
         "emr-shared-application-id": SHARED_APPLICATION,
         "subnet-a": "subnet-0000000a",

@@ -8,6 +8,7 @@ from http.client import HTTPException
 from typing import Any
 from urllib.parse import quote
 
+from lakegate import trust
 from lakegate.errors import LakegateError, Transient
 from lakegate.refusals import forbidden
 from lakegate.tokens import TokenRefused
@@ -82,7 +83,8 @@ class Branch:
             headers={"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
+            known = trust.context(trust.authority())
+            with urllib.request.urlopen(request, timeout=30, context=known) as answer:  # noqa: S310
                 return dict(json.load(answer))
         except urllib.error.HTTPError as error:
             if error.code == 401:
@@ -97,7 +99,8 @@ class Branch:
 
     def _unavailable(self, error: Exception) -> Transient:
         message = f"Nessie did not respond for branch {self.name}: {error}"
-        return Transient("CATALOG_UNAVAILABLE", message)
+        refusal = trust.refusal(self.nessie_uri, error)
+        return Transient("CATALOG_UNAVAILABLE", refusal or message)
 
 
 def shared(branch: str) -> Transient:

@@ -14,12 +14,12 @@ from spark_jobs.lake.nessie_branch import Branch
 from spark_jobs.lake.storage import Storage
 from spark_jobs.run.attempt import carry_out, wait_for_token
 from spark_jobs.shared.taken_files import Means, TakenFiles
-from spark_jobs.spark.session import another_session
+from spark_jobs.spark.session import another_session, started
 
 
 def connect(run: SharedRun) -> TakenFiles:
     """Return the files of a run, with clients of its region."""
-    spark = SparkSession.builder.appName(f"lakegate {run.name}").getOrCreate()
+    spark = started(run.name)
     return TakenFiles(run, means(spark, client("s3"), client("secretsmanager")))
 
 

@@ -125,6 +125,42 @@ def hide_setting(spark: SparkSession, key: str) -> None:
     spark._sc._jsc.sc().conf().setIfMissing(key, "")
 
 
+def trust(spark: SparkSession, authority: bytes) -> None:
+    """Let this JVM's clients trust an authority (DER) besides those that they know.
+
+    Iceberg's REST client takes no authority as a setting, only the JVM's default context.
+    """
+    store = java_class(spark, "java.security.KeyStore").getInstance("PKCS12")
+    store.load(None, None)
+    for number, issuer in enumerate(_known_authorities(spark, store)):
+        store.setCertificateEntry(f"known-{number}", issuer)
+    x509 = java_class(spark, "java.security.cert.CertificateFactory").getInstance("X.509")
+    text = java_class(spark, "java.io.ByteArrayInputStream")(authority)
+    store.setCertificateEntry("nessie", x509.generateCertificate(text))
+    factory = _trust_managers(spark)
+    factory.init(store)
+    contexts = java_class(spark, "javax.net.ssl.SSLContext")
+    context = contexts.getInstance("TLS")
+    context.init(None, factory.getTrustManagers(), None)
+    contexts.setDefault(context)
+
+
+def _known_authorities(spark: SparkSession, store: Any) -> Any:
+    """Return the certificates that this JVM trusts by itself."""
+    factory, new_array = _trust_managers(spark), gateway(spark).new_array
+    kinds = new_array(java_class(spark, "java.lang.Class"), 1)
+    kinds[0] = store.getClass()
+    # By its signature, as Py4J cannot tell which init is meant by None: it is the JVM's own store.
+    init = factory.getClass().getMethod("init", kinds)
+    init.invoke(factory, new_array(java_class(spark, "java.lang.Object"), 1))
+    return factory.getTrustManagers()[0].getAcceptedIssuers()
+
+
+def _trust_managers(spark: SparkSession) -> Any:
+    factories = java_class(spark, "javax.net.ssl.TrustManagerFactory")
+    return factories.getInstance(factories.getDefaultAlgorithm())
+
+
 def iceberg_catalog_class(spark: SparkSession, name: str) -> str:
     """Return the class of the Iceberg catalog that a session opened under this name."""
     session = java_class(spark, "org.apache.spark.sql.classic.SparkSession")

@@ -5,6 +5,7 @@ from urllib.parse import quote
 
 from pyspark.sql import SparkSession
 
+from lakegate import trust
 from lakegate.contract.reading.sql import NOT_CALLED
 from lakegate.errors import Permanent
 from lakegate.job.jobspec import JobSpec
@@ -17,10 +18,17 @@ _HIDDEN = ".token"
 OpenSession = Callable[[JobSpec, str], SparkSession]
 
 
+def started(name: str) -> SparkSession:
+    """Return this process's Spark, whose Java trusts the authority of Nessie's certificate."""
+    spark = SparkSession.builder.appName(f"lakegate {name}").getOrCreate()
+    if private := trust.authority():
+        jvm.trust(spark, private)
+    return spark
+
+
 def open_session(spec: JobSpec, token: str) -> SparkSession:
     """Return the session of this run; `token` is the job's Nessie token."""
-    spark = SparkSession.builder.appName(f"lakegate {spec.ingestion}").getOrCreate()
-    return closed(spark, session_settings(spec, token))
+    return closed(started(spec.ingestion), session_settings(spec, token))
 
 
 def another_session(spark: SparkSession, spec: JobSpec, token: str) -> SparkSession:

@@ -27,6 +27,8 @@ UNTRIED = {
     "AWS::EMRServerless::Application": "the applications that run the jobs",
 }
 APPLICATION = "00application"
+NESSIE = "nessie.lake.example"
+TLS = {"CertificateArn": f"arn:aws:acm:{ministack.REGION}:1:certificate/a", "NessieName": NESSIE}
 
 
 def read() -> Template:
@@ -71,7 +73,7 @@ class Platforms:
     def deploy(self, name: str, **parameters: str) -> Stage:
         """Deploy the platform's stack of a stage, also after `reduce`."""
         stage = Stage(name, ministack.ACCOUNT, ministack.REGION)
-        self._bring(stage, tryable(read()), {"Stage": name, **parameters})
+        self._bring(stage, tryable(read()), {"Stage": name, **TLS, **parameters})
         return stage
 
     def begin(self, name: str, **parameters: str) -> Stage:
@@ -80,7 +82,7 @@ class Platforms:
         spec = StackSpec(
             stage.platform_stack,
             tryable(read()),
-            {"Stage": name, "DeletionProtection": "true", **parameters},
+            {"Stage": name, "DeletionProtection": "true", **TLS, **parameters},
         )
         deploy_platform(connect(stage, self.client, _unheard), spec)
         return stage

@@ -18,11 +18,9 @@ from tests.deploy.platform import PLATFORM, ROOT, UNTRIED, read
 _DATA = {"Database", "DatabaseSecret", "NessieRefsTable", "NessieObjectsTable"}
 _DATA |= {"FlowLogGroup", "NessieLogs"}
 _KEPT = "RetainExceptOnCreate"
-_HTTPS = "https://${NessieName}:19120"
 _SAFE = {"Profile": "production", "AlarmEmail": "a@example.com", "LogRetentionDays": "365"}
 _SAFE |= {"EndpointZones": "2", "DatabaseZones": "2"}
 _SAFE |= {"NessieDigest": f"sha256:{'0' * 64}"}
-_TLS = {"CertificateArn": "arn:aws:acm:eu-central-1:1:certificate/a", "NessieName": "n.example"}
 
 
 def test_what_holds_data_is_kept_and_all_that_it_refers_to() -> None:
@@ -105,45 +103,35 @@ def test_the_database_is_encrypted_backed_up_and_nobody_elses() -> None:
     assert database["DeletionProtection"] == {"Ref": "DeletionProtection"}
 
 
-def test_a_certificate_makes_every_address_https() -> None:
-    """With a certificate the listener speaks TLS, and the fact and the output say https.
+def test_nessies_address_is_https() -> None:
+    """The listener speaks TLS alone, and the fact and the output say https.
 
     Only an application load balancer says so to Nessie, and Nessie believes it alone.
     """
     found = read()
     resources = found["Resources"]
     listener = resources["NessieListener"]["Properties"]
-    plain = "http://${NessieLoadBalancer.DNSName}:19120"
-    address = {"Fn::If": ["HasCertificate", *({"Fn::Sub": a} for a in (_HTTPS, plain))]}
-    assert listener["Protocol"] == {"Fn::If": ["HasCertificate", "HTTPS", "TCP"]}
-    for name, key, kinds in (
-        ("NessieLoadBalancer", "Type", ["application", "network"]),
-        ("NessieTargets", "Protocol", ["HTTP", "TCP"]),
-    ):
-        assert resources[name]["Properties"][key] == {"Fn::If": ["HasCertificate", *kinds]}
-    assert listener["Certificates"]["Fn::If"][1] == [{"CertificateArn": {"Ref": "CertificateArn"}}]
-    assert "TLS13" in listener["SslPolicy"]["Fn::If"][1]
+    assert listener["Protocol"] == "HTTPS"
+    assert listener["Certificates"] == [{"CertificateArn": {"Ref": "CertificateArn"}}]
+    assert "TLS13" in listener["SslPolicy"]
+    assert resources["NessieLoadBalancer"]["Properties"]["Type"] == "application"
+    address = {"Fn::Sub": "https://${NessieName}:19120"}
     assert resources["NessieUriParameter"]["Properties"]["Value"] == address
-    assert found["Outputs"]["NessieUri"]["Value"] == address
+    assert found["Outputs"]["NessieUri"]["Value"] == {"Fn::GetAtt": ["NessieUriParameter", "Value"]}
     assert resources["NessieAddress"]["Properties"]["Name"] == {"Ref": "NessieName"}
-    assert {resources[name]["Condition"] for name in ("NessieZone", "NessieAddress")} == {
-        "HasCertificate"
-    }
+    for name in ("CertificateArn", "NessieName"):
+        assert "Default" not in found["Parameters"][name]
 
 
 @pytest.mark.parametrize(
     ("given", "broken"),
     [
         ({}, ()),
-        (_TLS, ()),
-        ({"NessieName": "n.example"}, ("NessieName needs CertificateArn",)),
-        ({"CertificateArn": "arn:aws:acm:x"}, ("CertificateArn needs NessieName",)),
-        ({**_SAFE, "DatabaseCa": "x"}, ("needs CertificateArn and NessieName",)),
-        ({**_SAFE, **_TLS}, ("needs DatabaseCa",)),
-        ({**_SAFE, **_TLS, "NessieStore": "DYNAMODB2"}, ()),
-        ({**_SAFE, **_TLS, "DatabaseCa": "x"}, ()),
+        (_SAFE, ("needs DatabaseCa",)),
+        ({**_SAFE, "NessieStore": "DYNAMODB2"}, ()),
+        ({**_SAFE, "DatabaseCa": "x"}, ()),
         (
-            {"Profile": "production", **_TLS, "DatabaseCa": "x"},
+            {"Profile": "production", "DatabaseCa": "x"},
             (
                 *("needs AlarmEmail", "needs EndpointZones and DatabaseZones 2"),
                 *("logs for a year", "docker buildx imagetools inspect"),
@@ -152,7 +140,7 @@ def test_a_certificate_makes_every_address_https() -> None:
     ],
 )
 def test_a_production_stage_is_safe(given: dict[str, str], broken: tuple[str, ...]) -> None:
-    """It needs TLS to Nessie and its database, alarms, zones, logs and an image that stays."""
+    """It needs TLS to Nessie's database, alarms, zones, logs and an image that stays."""
     known = Stage("dev", "000000000000", "eu-central-1")
     if not broken:
         assert platform(PLATFORM, known, "key", given).parameters.items() >= given.items()

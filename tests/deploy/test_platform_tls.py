@@ -22,14 +22,12 @@ from lakegate.nessie_tokens import Keys, keep
 from tests import postgres
 from tests.certificates import Authority, encrypted
 from tests.deploy.account import Account
-from tests.deploy.platform import ROOT, Platforms
+from tests.deploy.platform import NESSIE, ROOT, Platforms
 from tests.deploy.test_platform_deployed import Server, begun, started
 from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.stack
 
-_NAME = "nessie.lake.example"
-_CERTIFICATE = "arn:aws:acm:us-east-1:000000000000:certificate/a"
 _TRUSTED = "quarkus.http.proxy.trusted-proxies"
 _CA = "LAKEGATE_DATABASE_CA"
 
@@ -60,13 +58,11 @@ def aws(account: Account) -> Platforms:
 
 @pytest.fixture(scope="module")
 def stage(aws: Platforms, keys: Keys, authority: Authority) -> Stage:
-    """Return a stage with a certificate for Nessie and its database's authority."""
+    """Return a stage that knows its database's authority."""
     return aws.deploy(
         "tls",
         NessiePublicKey=keys.public_key,
         DatabaseCa=authority.pem,
-        CertificateArn=_CERTIFICATE,
-        NessieName=_NAME,
     )
 
 
@@ -86,7 +82,7 @@ def container(
 def test_the_stack_says_https(aws: Platforms, stage: Stage) -> None:
     """The address in SSM is https and has the certificate's name, which the zone resolves."""
     fact = aws.client("ssm").get_parameter(Name=stage.parameter("nessie-uri"))
-    assert fact["Parameter"]["Value"] == f"https://{_NAME}:19120"
+    assert fact["Parameter"]["Value"] == f"https://{NESSIE}:19120"
     assert {"NessieZone", "NessieAddress"} <= aws.resources(stage).keys()
 
 
@@ -110,7 +106,7 @@ def test_nessie_sends_catalogs_to_https(container: dict[str, str], server: Serve
     Another client's claim that it came by TLS is not believed.
     """
     assert container[_TRUSTED] == "10.42.0.0/16"
-    assert _catalog(server, "127.0.0.1") == f"https://{_NAME}:19120/iceberg/"
+    assert _catalog(server, "127.0.0.1") == f"https://{NESSIE}:19120/iceberg/"
     assert _catalog(server, "127.0.0.2").startswith("http://")
 
 
@@ -118,7 +114,7 @@ def _catalog(server: Server, client: str) -> str:
     """Return the catalog's address in the answer to a load balancer with the address `client`."""
     headers = {
         "Authorization": f"Bearer {server.tokens['reader']}",
-        "Host": f"{_NAME}:19120",
+        "Host": f"{NESSIE}:19120",
         "X-Forwarded-For": "10.42.0.9",
         "X-Forwarded-Port": "19120",
         "X-Forwarded-Proto": "https",

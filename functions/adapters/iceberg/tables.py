@@ -15,7 +15,6 @@ from urllib.parse import quote
 import requests
 from botocore.exceptions import BotoCoreError, ClientError
 from pydantic import ValidationError
-from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import (
     CommitFailedException,
     CommitStateUnknownException,
@@ -48,6 +47,7 @@ from functions.adapters.iceberg.files import (
     totals,
 )
 from functions.adapters.iceberg.fit import require_fit, specs_of
+from functions.adapters.iceberg.rest import NessieCatalog
 from functions.adapters.secrets import Bearer, Secret
 from functions.model.intent import Intent
 from lakegate.audit.audit_tables import Entry, HistoryTable
@@ -249,8 +249,8 @@ class Tables:
         except NoSuchTableError:
             return None
 
-    def _catalog(self, reference: str) -> RestCatalog:
-        return RestCatalog(
+    def _catalog(self, reference: str) -> NessieCatalog:
+        return NessieCatalog(
             "lake",
             uri=f"{self._uri}/iceberg/{quote(reference, safe='')}",
             token=self._bearer.text(),

@@ -8,6 +8,7 @@ from urllib.parse import quote
 import requests
 
 from functions.adapters.secrets import Bearer, Secret
+from lakegate import trust
 
 ONE, TWO, THREE = "one", "two", "three"  # the states that a table is given
 _TIMEOUT = 30
@@ -103,7 +104,9 @@ class RestWriter:
         return dict(answer.json()["content"]) if answer.ok else None
 
     def _send(self, method: str, path: str, body: object = None) -> requests.Response:
-        return self._session.request(method, self._trees + path, json=body, timeout=_TIMEOUT)
+        return self._session.request(
+            method, self._trees + path, json=body, timeout=_TIMEOUT, verify=trust.bundle()
+        )
 
 
 def quoted(name: str) -> str:

@@ -25,7 +25,6 @@ ALARMS = {
 _TARGETS = {"HealthyHostCount", "UnHealthyHostCount"}
 _DOCUMENTED = (
     ("AWS/ApplicationELB", _TARGETS, {"LoadBalancer", "TargetGroup"}),
-    ("AWS/NetworkELB", _TARGETS, {"LoadBalancer", "TargetGroup"}),
     ("AWS/ECS", {"CPUUtilization", "MemoryUtilization"}, {"ClusterName", "ServiceName"}),
     ("AWS/RDS", {"CPUUtilization", "FreeStorageSpace"}, {"DBInstanceIdentifier"}),
     (
@@ -139,17 +138,6 @@ def test_cloudwatch_accepts_an_alarms_times(name: str) -> None:
     assert alarm.get("DatapointsToAlarm", 1) <= alarm["EvaluationPeriods"]
 
 
-def test_nessies_alarms_follow_its_load_balancers_type() -> None:
-    """With a certificate the balancer is an application's, whose metrics have another namespace."""
-    kind = PLATFORM["NessieLoadBalancer"]["Properties"]["Type"]["Fn::If"]
-    spaces = {"application": "AWS/ApplicationELB", "network": "AWS/NetworkELB"}
-    expected = {"Fn::If": [kind[0], *(spaces[each] for each in kind[1:])]}
-    for name in ("NessieUnhealthyAlarm", "NessieDownAlarm"):
-        assert ALARMS[name]["Namespace"] == expected
-    body = PLATFORM["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
-    assert body[1] == {"BalancerMetrics": expected}
-
-
 def test_every_queue_has_alarms() -> None:
     """Every queue has alarms for a message that waits too long and for dead letters."""
     queues = set(of("AWS::SQS::Queue"))
@@ -219,7 +207,9 @@ def test_the_platforms_alarms_reach_the_owners() -> None:
     watched = {
         (space, alarm["MetricName"]) for alarm in alarms.values() for space in namespaces(alarm)
     }
-    assert watched >= {key for key in METRICS if key[0] in ("AWS/ECS", "AWS/RDS", "AWS/NetworkELB")}
+    assert watched >= {
+        key for key in METRICS if key[0] in ("AWS/ECS", "AWS/RDS", "AWS/ApplicationELB")
+    }
     assert watched >= {("AWS/EMRServerless", f"{state}Jobs") for state in ("Failed", "Running")}
 
 
@@ -228,11 +218,9 @@ def test_refused_requests_of_the_ledger_raise_an_alarm() -> None:
     assert watched("ReadThrottleEvents") == watched("WriteThrottleEvents") == {"LedgerTable"}
 
 
-@pytest.mark.parametrize("balancer", ["AWS/ApplicationELB", "AWS/NetworkELB"])
-def test_the_dashboard_shows_what_exists(balancer: str) -> None:
+def test_the_dashboard_shows_what_exists() -> None:
     """The dashboard is JSON, its metrics are documented, and what it names is deployed."""
-    text = PLATFORM["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"][0]
-    body = json.loads(text.replace("${BalancerMetrics}", balancer))
+    body = json.loads(PLATFORM["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"])
     rows = [row for each in body["widgets"] for row in each["properties"]["metrics"]]
     for space, metric, *rest in rows:
         names = {each for each in rest[::2] if isinstance(each, str)}

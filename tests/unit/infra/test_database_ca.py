@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from botocore.stub import Stubber
 
-from infra.aws import database_ca
+from infra.aws.certificates import database
 from infra.aws.site import Site
 from lakegate.errors import LakegateError
 from tests.certificates import Authority
@@ -49,13 +49,13 @@ def test_the_regions_authority_is_taken_from_awss_bundle(authority: Authority) -
     bundle = "".join(each.pem for each in (another, expired, authority)).encode()
     for deployed in (None, ""):
         with wire.answering(_FOUND + bundle) as bundles:
-            found = database_ca.parameter(site(deployed), {}, bundles)
+            found = database.parameter(site(deployed), {}, bundles)
         assert found == {"DatabaseCa": authority.pem}
 
 
 def test_a_deployed_certificate_stays(authority: Authority) -> None:
     """A platform with a certificate is deployed again without AWS's address."""
-    found = database_ca.parameter(site(authority.pem), {}, wire.nobody())
+    found = database.parameter(site(authority.pem), {}, wire.nobody())
     assert found == {"DatabaseCa": authority.pem}
 
 
@@ -64,17 +64,17 @@ def test_a_person_may_give_a_certificate(authority: Authority, tmp_path: Path) -
     file = tmp_path / "ca.pem"
     file.write_text(f"a comment\n{authority.pem}")
     for given in (str(file), authority.pem):
-        found = database_ca.parameter(site(), {"DatabaseCa": given}, wire.nobody())
+        found = database.parameter(site(), {"DatabaseCa": given}, wire.nobody())
         assert found == {"DatabaseCa": authority.pem}
     file.write_text(authority.pem * 2)
     for given in (str(file), str(tmp_path / "none.pem"), "-----BEGIN CERTIFICATE-----"):
         with pytest.raises(LakegateError, match=r"NO_DATABASE_CA.*one certificate"):
-            database_ca.parameter(site(), {"DatabaseCa": given}, wire.nobody())
+            database.parameter(site(), {"DatabaseCa": given}, wire.nobody())
 
 
 def test_a_stage_without_postgres_needs_none() -> None:
     """A stage with DynamoDB gets no certificate."""
-    assert database_ca.parameter(site(), {"NessieStore": "DYNAMODB2"}, wire.nobody()) == {}
+    assert database.parameter(site(), {"NessieStore": "DYNAMODB2"}, wire.nobody()) == {}
 
 
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 403 Forbidden\r\n\r\n", _FOUND + b"<html>", _FOUND])
@@ -84,10 +84,10 @@ def test_a_missing_bundle_is_reported_with_what_to_do(answer: bytes) -> None:
         wire.answering(answer) as bundles,
         pytest.raises(LakegateError, match=r"NO_DATABASE_CA.*bundle\.pem") as refusal,
     ):
-        database_ca.parameter(site(), {}, bundles)
+        database.parameter(site(), {}, bundles)
     assert "`DatabaseCa: FILE`" in refusal.value.message
     with pytest.raises(LakegateError, match="NO_DATABASE_CA"):
-        database_ca.parameter(site(), {}, wire.nobody())
+        database.parameter(site(), {}, wire.nobody())
 
 
 def test_another_regions_authority_is_not_taken() -> None:
@@ -97,4 +97,4 @@ def test_another_regions_authority_is_not_taken() -> None:
         wire.answering(_FOUND + bundle) as bundles,
         pytest.raises(LakegateError, match="no valid certificate of Amazon RDS eu-central-1"),
     ):
-        database_ca.parameter(site(), {}, bundles)
+        database.parameter(site(), {}, bundles)

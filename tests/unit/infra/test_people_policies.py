@@ -242,10 +242,10 @@ CREATES: Mapping[str, Callable[[str], tuple[str, str]]] = {
         arn("emr-serverless", "/"),
     ),
     "AWS::ElasticLoadBalancingV2::Listener": _anywhere(
-        "elasticloadbalancing:CreateListener", "elasticloadbalancing", "loadbalancer/net"
+        "elasticloadbalancing:CreateListener", "elasticloadbalancing", "loadbalancer/app"
     ),
     "AWS::ElasticLoadBalancingV2::LoadBalancer": _anywhere(
-        "elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing", "loadbalancer/net"
+        "elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing", "loadbalancer/app"
     ),
     "AWS::ElasticLoadBalancingV2::TargetGroup": _anywhere(
         "elasticloadbalancing:CreateTargetGroup", "elasticloadbalancing", "targetgroup"

@@ -235,13 +235,18 @@ def test_what_a_stage_uses_is_in_its_region(name: str, value: str) -> None:
 
 
 def test_settings_that_lambda_does_not_take_are_refused() -> None:
-    """Variables of more than 4 KB would end the update of the stack; the longest are named."""
+    """Variables of more than 4 KB would end the update of the stack; the longest are named.
+
+    A private authority of Nessie's certificate is one of them.
+    """
     jars, buckets = ",".join(map(_JAR.format, range(12))), "arn:aws:s3:::their-files"
     chosen = {"JobJars": jars, "LandingBucketArns": buckets, "SlackChannel": "#lake"}
     refuse_unfit(_STAGE, {**chosen, "JobJars": jars[:1000]}, *_FILES)
     said = r"lakegate-shop-on-upload have 4,.* 4,096: shorten JobJars or LandingBucketArns"
     with pytest.raises(LakegateError, match=said):
         refuse_unfit(_STAGE, {**chosen, "JobJars": f"{jars},{jars}"[:1500]}, *_FILES)
+    with pytest.raises(LakegateError, match="shorten JobJars"):
+        refuse_unfit(_STAGE, {**chosen, "JobJars": jars[:1000]}, *_FILES, 500 * "A")
     with pytest.raises(LakegateError, match=r"on-snowflake .*: shorten SnowflakeTables$"):
         refuse_unfit(_STAGE, {"SnowflakeTables": "shop.orders," * 330}, *_FILES)
 

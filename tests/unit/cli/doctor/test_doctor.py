@@ -31,6 +31,7 @@ DIGEST = base64.b64encode(hashlib.sha256(CODE).digest()).decode()
 STAGE = Stage("dev", "000000000000", "eu-west-1")
 FACTS = {
     "nessie-uri": SETTINGS.nessie_uri,
+    "nessie-ca": SETTINGS.nessie_ca,
     "emr-application-id": SETTINGS.emr_application_id,
     "emr-shared-application-id": SETTINGS.emr_shared_application_id,
 }
@@ -238,6 +239,7 @@ def test_a_platform_fact_that_is_not_in_use_is_reported(package: Package) -> Non
             Status.WARN,
             "nessie-uri is http://moved in SSM, but the functions use http://nessie:19120",
         ),
+        (Status.FAIL, "SSM has no nessie-ca"),
         (Status.FAIL, "SSM has no emr-application-id"),
         (Status.FAIL, "SSM has no emr-shared-application-id"),
     ]

@@ -1,0 +1,1 @@
+"""The certificates by which Nessie is known, and knows its database."""

@@ -1,0 +1,90 @@
+"""The certificate of Nessie's address: made once by an authority of the stage, or a public one."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import boto3
+import pytest
+from cryptography import x509
+from moto import mock_aws
+
+from infra.aws.certificates import nessie
+from infra.aws.site import Site, connect
+from infra.stage import Stage
+from lakegate.errors import LakegateError
+
+_STAGE = Stage("shop", "123456789012", "eu-central-1")
+_FACTS = ("nessie-ca", "nessie-certificate")
+_PUBLIC = {"CertificateArn": "arn:aws:acm:eu-central-1:1:certificate/a", "NessieName": "n.example"}
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """Yield the site of a stage that has nothing."""
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    with mock_aws():
+        yield connect(_STAGE, boto3.client, lambda _: None)
+
+
+def test_a_stage_gets_a_certificate_of_its_own(site: Site) -> None:
+    """ACM has it, for the stage's name and ten years; clients are told the authority alone."""
+    nessie.keep(site, {})
+
+    told, arn = (site.facts.read([name])[name] for name in _FACTS)
+    assert nessie.parameters(site, {}) == {
+        "CertificateArn": arn,
+        "NessieName": "nessie.lakegate-shop.internal",
+    }
+    (listed,) = site.client("acm").list_certificates()["CertificateSummaryList"]
+    assert listed["CertificateArn"] == arn
+    found = site.client("acm").get_certificate(CertificateArn=arn)
+    leaf, authority = (
+        x509.load_pem_x509_certificate(found[part].encode())
+        for part in ("Certificate", "CertificateChain")
+    )
+    leaf.verify_directly_issued_by(authority)
+    assert leaf.not_valid_after_utc > datetime.now(UTC) + timedelta(days=3600)
+    assert nessie.Certified(b"", b"", authority).fact == told
+    assert len(told) <= len(nessie.longest_fact({}))
+    assert nessie.longest_fact(_PUBLIC) == ""
+
+
+def test_it_is_made_once(site: Site) -> None:
+    """The next deployment keeps it, so that clients trust it throughout."""
+    nessie.keep(site, {})
+    before = site.facts.read(_FACTS)
+    nessie.keep(site, {})
+    assert site.facts.read(_FACTS) == before
+
+
+def test_a_public_certificate_takes_its_place(site: Site) -> None:
+    """Clients are told to trust public authorities; without it again, a new one is made."""
+    nessie.keep(site, {})
+    nessie.keep(site, _PUBLIC)
+    assert site.facts.read(_FACTS)["nessie-ca"] == "public"
+    assert nessie.parameters(site, _PUBLIC) == {}
+    nessie.keep(site, {})
+    assert site.facts.read(_FACTS)["nessie-ca"] != "public"
+
+
+@pytest.mark.parametrize("given", _PUBLIC)
+def test_a_certificate_without_its_name_is_refused(site: Site, given: str) -> None:
+    """Name and certificate belong together, also before anything is made."""
+    with pytest.raises(LakegateError, match=f"BAD_SETTING.*{given} is set alone"):
+        nessie.keep(site, {given: _PUBLIC[given]})
+    assert site.facts.read(_FACTS) == {}
+
+
+def test_a_rehearsal_makes_nothing(site: Site) -> None:
+    """Before the first deployment the plan has a certificate's place."""
+    assert nessie.parameters(site, {})["CertificateArn"].startswith("arn:aws:acm:")
+    assert site.facts.read(_FACTS) == {}
+
+
+def test_an_own_nessie_has_a_public_authority_or_its_own(site: Site) -> None:
+    """A person may note a private authority, which no deployment takes away."""
+    nessie.keep_for_own_nessie(site)
+    assert site.facts.read(["nessie-ca"]) == {"nessie-ca": "public"}
+    site.facts.put({"nessie-ca": "MIIB"})
+    nessie.keep_for_own_nessie(site)
+    assert site.facts.read(["nessie-ca"]) == {"nessie-ca": "MIIB"}
