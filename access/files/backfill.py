@@ -276,6 +276,7 @@ def _copied(
     """Copy a file over what its key has; the ledger knows of it before.
 
     So no other key gets it after a crash, nor by a backfill that hung for longer than its claim.
+    One that hangs here until another one's copy was published and has expired lands it once more.
     """
     begun = _saved(adapters, request, source, replace(begun, version="", etag="", size=0))
     try:

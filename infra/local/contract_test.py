@@ -116,6 +116,8 @@ class LocalBranch:
         """Return a name for the state that follows, as if there was a commit."""
         return f"{before}+"
 
+    made_commit = own_commit
+
     def reset(self, to: str) -> None:
         """Do nothing: a table that was changed once is found so."""
 

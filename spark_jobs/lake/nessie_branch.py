@@ -67,6 +67,20 @@ class Branch:
             raise shared(self.name)
         return head
 
+    def made_commit(self, before: str) -> str:
+        """Return the one commit made since the hash `before`, which surely was made.
+
+        Raises Transient as `own_commit`, and BRANCH_SET_BACK if the branch has lost it, as one does
+        whose catalog is restored meanwhile.
+        """
+        made = self.own_commit(before)
+        if made == before:
+            message = (
+                f"the branch {self.name} has lost the commit: the job is retried on a fresh one"
+            )
+            raise Transient("BRANCH_SET_BACK", message)
+        return made
+
     def reset(self, to: str) -> None:
         """Reset the branch to the hash `to`, to undo the commits of an earlier try of this run."""
         head = self.head()

@@ -65,6 +65,9 @@ class Target(Protocol):
     def own_commit(self, before: str) -> str:
         """Return the branch's head, at most one commit after `before`; raises Transient."""
 
+    def made_commit(self, before: str) -> str:
+        """Return the one commit made after `before`; raises Transient without one."""
+
     def reset(self, to: str) -> None:
         """Reset the branch to the hash `to`."""
 

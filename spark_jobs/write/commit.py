@@ -34,8 +34,8 @@ def commit(
     """Append `data_files` in one commit that names the ingestion, or overwrite their partitions.
 
     They have so many `rows`. Returns the commit's hash. Raises Transient when the catalog refuses
-    the commit or another writer committed on the branch, Permanent COUNT_MISMATCH when the commit
-    has other files or rows.
+    or loses the commit or another writer committed on the branch, Permanent COUNT_MISMATCH when the
+    commit has other files or rows.
     """
     if overwrites and not files:
         return branch.own_commit(opened.at)
@@ -48,7 +48,7 @@ def commit(
     except JavaError as error:
         raise explain(error, "the file's rows cannot be committed") from error
     _require_added(table, len(files), rows)
-    return branch.own_commit(opened.at)  # last, so that no other commit is overlooked
+    return branch.made_commit(opened.at)  # last, so that no other commit is overlooked
 
 
 def _require_added(table: Any, files: int, rows: int) -> None:

@@ -39,10 +39,16 @@ class Source:
 
 @dataclass(frozen=True)
 class Expire:
-    """The published copies expire from the landing bucket."""
+    """The published copies expire from the landing bucket.
+
+    It does not happen while a copy is about to be made: a process that hangs there for longer than
+    landed files are kept lands what had expired once more.
+    """
 
     def happen(self, stage: Stage) -> None:
         """Delete them."""
+        if any(each.call == "landing.bring" and not each.ended for each in stage.processes):
+            return
         landing = stage.deployment.landing
         ended = [i for i in stage.deployment.ledger.all() if i.state is State.PUBLISHED]
         for each in ended:

@@ -239,6 +239,13 @@ class FakeCatalog:
             raise Transient("BRANCH_SHARED", f"another writer committed on the branch {branch}")
         return head
 
+    def made_commit(self, branch: str, before: str) -> str:
+        """See spark_jobs.lake.nessie_branch.Branch.made_commit."""
+        made = self.own_commit(branch, before)
+        if made == before:
+            raise Transient("BRANCH_SET_BACK", f"the branch {branch} has lost the commit")
+        return made
+
     def references(self) -> dict[str, str]:
         """See Catalog.references."""
         return dict(self._heads)

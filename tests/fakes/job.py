@@ -371,7 +371,7 @@ def _append(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
     """Append in the steps of `spark_jobs.write.append`; others may write between them."""
     _require_unshared(spec, catalog)
     append(catalog, lake, spec.branch, spec.table, data_file(spec))
-    return passed_report(spec, catalog.own_commit(spec.branch, spec.base_hash))
+    return passed_report(spec, catalog.made_commit(spec.branch, spec.base_hash))
 
 
 def append(catalog: FakeCatalog, lake: FakeLake, branch: str, name: str, *files: str) -> None:

@@ -183,7 +183,7 @@ class Judges:
         See spark_jobs.groups.group_commit.Group.
         """
         branch, table = own[0].branch, own[0].table
-        audited = self.catalog.own_commit(branch, own[0].base_hash)
+        audited = self.catalog.made_commit(branch, own[0].base_hash)
         group = tuple(spec.ingestion for spec in own)
         known = [replace(each, audited_hash=audited, group=group) for each in reports]
         stored = []

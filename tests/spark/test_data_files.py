@@ -335,6 +335,22 @@ def test_another_writer_is_noticed(lake: Lake) -> None:
         commit(before, made, rows, "an ingestion", lake.branch)
 
 
+def test_a_commit_that_the_branch_loses_is_no_commit(lake: Lake) -> None:
+    """A branch whose catalog is set back right after the commit passes no file without its rows."""
+    files, before = lake.written(by_arrow()["format 2.6"]), lake.now
+    made, rows = data_files(lake.spark, lake.layout, files), sum(file.rows for file in files)
+
+    class SetBack(Branch):
+        def own_commit(self, before: str) -> str:
+            """Let the catalog be set back, and see the branch then."""
+            self.reset(before)
+            return super().own_commit(before)
+
+    branch = SetBack(**vars(lake.branch))
+    with pytest.raises(Transient, match="BRANCH_SET_BACK"):
+        commit(before, made, rows, "an ingestion", branch)
+
+
 _OBSTACLES: Mapping[str, Callable[[Table], Any]] = {
     "": lambda table: table.transaction().set_properties(comment="plain"),
     "sorted by day(at)": lambda table: table.update_sort_order().asc("at", DayTransform()),

@@ -17,8 +17,9 @@ from tests.fakes.amounts import SCHEDULES, SEED
 from tests.fakes.deployment import TABLE
 from tests.fakes.disorder import Lag, Undo
 from tests.fakes.events import KEYS, Change, Contract, Deliver, Land, LoseEntry, Time
-from tests.fakes.openings import A_GROUP_LOSES_A_MEMBER, WAITING_TOGETHER
-from tests.fakes.schedule import Begin, Go, Work
+from tests.fakes.openings import A_GROUP_LOSES_A_MEMBER, A_TABLE, WAITING_TOGETHER
+from tests.fakes.restorations import Restoration
+from tests.fakes.schedule import Begin, Finish, Go, Work
 from tests.fakes.schedules import OPENINGS, TWO_SHARED_RUNS, explore, explore_restorations, play
 from tests.fakes.stage import Stage, Story
 
@@ -49,6 +50,15 @@ def test_a_sweep_does_not_start_again_what_a_shared_run_has_by_now() -> None:
     """An index that lags calls a file startable whose shared run has reported on it."""
     lagging: Story = (Aim(Step.WRITTEN, Work.JOB, 0, None), Begin(Work.SWEEP, 0), Lag(0, 1))
     play((*TWO_SHARED_RUNS, Time.COURSE, Change("drop", TABLE), *lagging))
+
+
+def test_a_job_whose_branch_loses_its_commit_runs_again() -> None:
+    """A catalog that is restored between a job's commit and its look at it loses no good file."""
+    job: Story = (Begin(Work.JOB), Restoration.BACKUP, Go(0, 6), Restoration.RESTORE)
+    realigned: Story = (Begin(Work.REALIGN), Finish(), Restoration.REALIGNED, Time.REST)
+    play(
+        (*A_TABLE, Land(), Deliver(), *job, *realigned, Restoration.REALIGNED, Restoration.SETTLED)
+    )
 
 
 @pytest.mark.timeout(3600)  # it takes long to shorten a failing story
