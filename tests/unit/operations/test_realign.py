@@ -373,7 +373,7 @@ def test_a_file_that_is_replayed_meanwhile_keeps_its_new_branch() -> None:
     backup.restore(deployment)
 
     def replayed() -> None:
-        deployment.replay(bad)
+        deployment.replay(deployment.ingestion(bad))
         deployment.deliver()
 
     deployment.journal.strike_later("catalog.references", Fault(replayed), 1)
