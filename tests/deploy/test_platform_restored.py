@@ -75,8 +75,8 @@ class Restorable:
         return int(found["services"][0]["desiredCount"])
 
     def follow(self, page: str, **values: str) -> None:
-        """Run a page's one block of commands, with these values in place of its examples."""
-        (block,) = commands(page)
+        """Run a page's one block of commands that sets these values, in place of its examples."""
+        (block,) = [each for each in commands(page) if all(f"{name}=" in each for name in values)]
         for name, value in values.items():
             block, count = re.subn(rf"\b{name}=\S+", f"{name}={value}", block)
             assert count == 1, name

@@ -1,7 +1,11 @@
 """The certificate of Nessie's address: made once by an authority of the stage, or a public one."""
 
+import os
+import re
+import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import boto3
 import pytest
@@ -14,6 +18,7 @@ from infra.stage import Stage
 from lakegate.errors import LakegateError
 
 _STAGE = Stage("shop", "123456789012", "eu-central-1")
+_PAGE, _LINES = Path(__file__).parents[3] / "docs/platform.md", re.MULTILINE | re.DOTALL
 _FACTS = ("nessie-ca", "nessie-certificate")
 _PUBLIC = {"CertificateArn": "arn:aws:acm:eu-central-1:1:certificate/a", "NessieName": "n.example"}
 
@@ -88,3 +93,18 @@ def test_an_own_nessie_has_a_public_authority_or_its_own(site: Site) -> None:
     site.facts.put({"nessie-ca": "MIIB"})
     nessie.keep_for_own_nessie(site)
     assert site.facts.read(["nessie-ca"]) == {"nessie-ca": "MIIB"}
+
+
+def test_readers_get_the_authority_by_the_documented_command(tmp_path: Path) -> None:
+    """The command of docs/platform.md writes the certificate that clients are told as PEM."""
+    (command,) = re.findall(r"^aws ssm get-parameter .*?(?=^```$)", _PAGE.read_text(), _LINES)
+    made = nessie.certified("n.example", datetime.now(UTC))
+    program = tmp_path / "aws"
+    program.write_text(f"#!/bin/sh\n[ $4 = /lakegate/shop/nessie-ca ] && echo {made.fact}\n")
+    program.chmod(0o700)
+
+    shell = ["bash", "-euo", "pipefail", "-c", command.replace("<stage>", "shop")]
+    paths = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    subprocess.run(shell, check=True, cwd=tmp_path, env=paths)
+    written = x509.load_pem_x509_certificate((tmp_path / "nessie-ca.pem").read_bytes())
+    assert written == made.authority
