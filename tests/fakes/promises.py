@@ -311,15 +311,18 @@ def _the_failed_keep_their_branch(deployment: Deployment, failed: list[Ingestion
         for then, later in pairwise(each)
         if then.branch != later.branch
     }
+    # If no sweep runs for a day after the ledger lost it, nothing says what such a branch is for.
+    lost = deployment.ledger.was_lost
+    given_up |= {each.branch for each in failed if lost(each.id) and steps.is_silent(each)}
     kept = {i.branch for i in failed if i.branch} - given_up
     gone = (
         kept - set(deployment.catalog.branches("ingest/", "publish/")) - deployment.others.dropped
     )
     assert not gone, f"evidence is gone: {gone}"
     # A process that hung while others finished can still leave an empty branch.
-    catalog, lost = deployment.catalog, deployment.others.lost
+    catalog, cut_off = deployment.catalog, deployment.others.lost
     left = [b for b in left_behind(deployment) if not catalog.is_on_main(b)]
-    left = [b for b in left if catalog.head(b) not in lost]
+    left = [b for b in left if catalog.head(b) not in cut_off]
     assert not left, f"left behind with rows on them: {left}"
 
 
