@@ -81,7 +81,7 @@ def sweep(adapters: Adapters, pages: int = PAGES, *, everything: bool = False) -
         each("dead_letters", job_runs.read(), partial(_redeliver, adapters, job_runs, job_run)),
         each("dead_letters", alerts.read(), partial(_redeliver, adapters, alerts, _post_again)),
         each("resumed", _due(adapters, before), partial(_resume, adapters)),
-        each("late", late_reports(adapters), partial(take_late, adapters)),
+        each("late", late_reports(adapters), lambda one: take_late(adapters, one, one.attempt)),
         each("recorded", batches(adapters), partial(record, adapters)),
         each("deleted", strays(adapters), adapters.catalog.delete_branch),
         each("compactions", under_way(adapters), partial(settle, adapters)),

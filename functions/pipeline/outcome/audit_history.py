@@ -76,17 +76,14 @@ def late_reports(adapters: Adapters) -> Iterator[Ingestion]:
     """
     for each in adapters.ledger.silent(times.earlier(adapters.now(), _LATEST)):
         is_seen = each.times.get(_LATE, "") >= each.ended_at or each.recorded < each.attempt
-        if not is_seen and _runs(adapters, [_unrecorded(each)]):
+        if not is_seen and _runs(adapters, [each.but(recorded=each.attempt - 1)]):
             yield each
 
 
-def take_late(adapters: Adapters, ended: Ingestion) -> None:
-    """Have a late report recorded; the ingestion's verdict stays as it is."""
-    adapters.ledger.save(_unrecorded(ended).step(_LATE, adapters.now()))
-
-
-def _unrecorded(ended: Ingestion) -> Ingestion:
-    return ended.but(recorded=ended.attempt - 1)
+def take_late(adapters: Adapters, ended: Ingestion, attempt: int) -> Ingestion:
+    """Have an attempt's late report recorded; the ingestion's verdict stays as it is."""
+    at = adapters.now()
+    return adapters.ledger.save(ended.step(_LATE, at, recorded=attempt - 1))
 
 
 def record(adapters: Adapters, ended: Sequence[Ingestion]) -> None:

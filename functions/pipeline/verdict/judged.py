@@ -15,7 +15,7 @@ An ingestion takes a verdict only while it waits for one of this attempt. So wha
 late, or from two runs, each ingestion has one verdict and one intent.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -26,6 +26,7 @@ from functions.model import steps
 from functions.model.ingestion import Ingestion, State
 from functions.model.intent import Intent
 from functions.model.merge_commit import AlreadyPublished, require_unpublished
+from functions.pipeline.outcome.audit_history import take_late
 from functions.pipeline.outcome.finish import end_published
 from functions.pipeline.outcome.reports import report_of, reports_at
 from functions.pipeline.publication.fresh_branch import run_unpublished_again
@@ -126,8 +127,16 @@ def record_judged(adapters: Adapters, message: Judged) -> list[Ingestion]:
         *(partial(_run_alone, adapters, name) for name in message.alone),
         partial(_hold_again, adapters, message.again),
     ]
-    recorded = [i for i in known if i.id not in waiting]
+    recorded = [_with_late(adapters, i, keys) for i in known if i.id not in waiting]
     return recorded + [i for each in _all_of(works) for i in each]
+
+
+def _with_late(
+    adapters: Adapters, now: Ingestion, reported: Collection[tuple[str, int]]
+) -> Ingestion:
+    """Return it, with earlier attempts to record again whose run reported after a later one."""
+    late = [n for id_, n in reported if id_ == now.id and n < now.attempt and n <= now.recorded]
+    return take_late(adapters, now, min(late)) if late else now
 
 
 def _is_told(ingestion: Ingestion, key: str) -> bool:

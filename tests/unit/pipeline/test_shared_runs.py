@@ -14,7 +14,7 @@ from functions.pipeline.start.submit import submit
 from functions.sweep import sweep
 from lakegate.job.landing import LandedObject
 from tests.fakes.deployment import ORDERS, OTHER_TABLE, RETURNS, SETTINGS
-from tests.fakes.events import KEYS, Deliver, Land, SharedRunDies, Time
+from tests.fakes.events import KEYS, Deliver, Land, RunJob, Share, SharedRunDies, Time
 from tests.fakes.job import Script, crashed, crashed_once, errored, passed, rejected, warned
 from tests.fakes.machine import tell
 from tests.fakes.metrics import metrics_of
@@ -50,6 +50,11 @@ def test_one_run_and_one_merge_publish_many_files(deployment: Scenario) -> None:
     assert deployment.on_main(*landed) == [True] * MANY
     assert len(deployment.jobs.runs()) == 1
     assert len({deployment.ingestion(each).merge_hash for each in landed}) == 1
+
+
+def test_a_late_report_of_an_earlier_attempt_is_recorded() -> None:
+    """A run that reports on files which have got runs of their own meanwhile keeps its results."""
+    tell((*FILES_IN_THE_QUEUE, Share(0), Time.SWEEP, RunJob(0)))
 
 
 @pytest.mark.parametrize("script", [rejected, errored, warned])
