@@ -16,6 +16,7 @@ from functions.model.decisions import Approval
 from functions.model.ingestion import Ingestion, State
 from functions.model.ingestion_summary import status_text
 from functions.operations.decisions.preconditions import (
+    overtaken,
     require_failed,
     require_newest,
     require_original,
@@ -128,7 +129,7 @@ def _require_seen(seen: Ingestion, now: Ingestion) -> None:
 def _require_undecided(seen: Ingestion, now: Ingestion) -> None:
     """Raise LakegateError MOVED_ON where somebody decided about it since it was seen."""
     if any(now.times.get(step) != seen.times.get(step) for step in ("approved", "discarded")):
-        raise LakegateError("MOVED_ON", f"another process was faster: {status_text(now)}")
+        raise overtaken(now)
 
 
 def must_run_again(report: AuditReport, *, null_unreadable: bool) -> bool:
@@ -228,8 +229,7 @@ def save_decision(
 def require_attempt(now: Ingestion, seen: int) -> None:
     """Raise LakegateError MOVED_ON where it had another attempt since a person saw it."""
     if now.attempt != seen:
-        message = f"another process was faster: {status_text(now)}"
-        raise LakegateError("MOVED_ON", message)
+        raise overtaken(now)
 
 
 def _replayed(now: Ingestion, by: str, at: str, *, original: bool) -> Ingestion:

@@ -31,6 +31,11 @@ def require_publishable(adapters: Adapters, ingestion: Ingestion, despite: str =
     require_newest(adapters, ingestion, despite, "publish")
 
 
+def overtaken(now: Ingestion) -> LakegateError:
+    """Return the error for a decision on an ingestion with which another process was faster."""
+    return LakegateError("MOVED_ON", f"another process was faster: {status_text(now)}")
+
+
 def require_rows(now: Ingestion) -> None:
     """Raise LakegateError unless audited rows wait on its branch.
 

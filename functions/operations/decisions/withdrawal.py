@@ -10,7 +10,7 @@ from functions.adapters.nessie import MAIN
 from functions.model import merge_commit
 from functions.model.audit_outcome import AuditOutcome
 from functions.model.ingestion import Ingestion, State
-from functions.model.ingestion_summary import status_text
+from functions.operations.decisions.preconditions import overtaken
 from functions.pipeline.outcome.finish import end, finish
 from functions.pipeline.outcome.reports import readable_report
 from lakegate.audit.report import Reason
@@ -40,8 +40,7 @@ def withdrawn(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     try:
         ended = end(adapters, nothing, State.ERRORED, Reason(WITHDRAWN, message))
     except Moved as moved:
-        words = f"another process was faster: {status_text(adapters.ledger.get(ingestion.id))}"
-        raise LakegateError("MOVED_ON", words) from moved
+        raise overtaken(adapters.ledger.get(ingestion.id)) from moved
     return finish(adapters, ended)
 
 

@@ -295,17 +295,22 @@ class Weighed:
         return copied
 
 
-def test_held_files_are_not_all_in_memory_at_once() -> None:
-    """However many files of a table are held, a sweep has the room for them."""
-    deployment = Scenario()
-    deployment.replace_rows("upsert")
-    for number in range(700):
+def most_at_once(deployment: Scenario, files: int) -> int:
+    """Return how many ingestions a sweep holds at most where so many files wait."""
+    for number in range(files):
         deployment.land(f"shop/orders/{number:04}.parquet")
     deployment.deliver()
     deployment.clock.pass_(deployment.settings.grace_seconds + 1)
     ledger: Any = Weighed(deployment.adapters.ledger)
     sweep(replace(deployment.adapters, ledger=ledger))
-    assert 0 < ledger.most <= 600
+    return int(ledger.most)
+
+
+def test_held_files_are_not_all_in_memory_at_once() -> None:
+    """However many files of a table are held, a sweep has the room for them."""
+    deployment = Scenario()
+    deployment.replace_rows("upsert")
+    assert 0 < most_at_once(deployment, files=700) <= 600
 
 
 def test_files_that_wait_for_the_next_day_are_not_all_in_memory_at_once() -> None:
@@ -313,13 +318,7 @@ def test_files_that_wait_for_the_next_day_are_not_all_in_memory_at_once() -> Non
     deployment = Scenario(replace(SETTINGS, daily_budget_usd=1))
     deployment.jobs.bill = Use(24.0)
     deployment.ended()
-    for number in range(700):
-        deployment.land(f"shop/orders/{number:04}.parquet")
-    deployment.deliver()
-    deployment.clock.pass_(deployment.settings.grace_seconds + 1)
-    ledger: Any = Weighed(deployment.adapters.ledger)
-    sweep(replace(deployment.adapters, ledger=ledger))
-    assert 0 < ledger.most <= 600
+    assert 0 < most_at_once(deployment, files=700) <= 600
 
 
 def test_runs_are_started_before_what_may_take_long() -> None:
