@@ -30,7 +30,7 @@ def why_alone(contract: Contract) -> str:
         f"files of the format {contract.format} are opened one at a time": (
             contract.format not in _FORMATS
         ),
-        f"files in {encoding} are read one at a time": encoding != "UTF-8",
+        f"files in {encoding} are read one at a time": encoding.startswith("UTF-16"),
         "its contract has write: spark": contract.write == "spark",
     }
     by_check = ((check.id, _why(check)) for check in contract.checks)

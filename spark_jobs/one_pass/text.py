@@ -31,7 +31,7 @@ _Done = TypeVar("_Done")
 def rows_of(head: bytes, contract: Contract) -> TextRows:
     """Return how to decode a file whose text begins with `head`. Raises MustRewrite."""
     for column in contract.columns:
-        if not is_plain(column) or column.type == "binary" or column.written or column.zone:
+        if not is_plain(column) or column.type == "binary" or column.zone:
             raise MustRewrite(f"Spark alone reads the texts of its column {column.name}")
     try:
         return (json_rows if contract.format == "json" else csv_rows)(head, contract)

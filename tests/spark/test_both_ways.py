@@ -145,6 +145,38 @@ def test_bad_rows_are_reported_alike(
     assert report.rows_rejected > 0
 
 
+_EUROPEAN: list[dict[str, Any]] = [
+    {"name": "id", "logicalType": "integer", "required": True},
+    {"name": "größe", "logicalType": "number", "physicalType": "decimal(9,2)"},
+    {"name": "name", "logicalType": "string", "logicalTypeOptions": {"pattern": "^[nü]"}},
+    {"name": "day", "logicalType": "date", "logicalTypeOptions": {"format": "dd.MM.yyyy"}},
+    {"name": "at", "logicalType": "timestamp", "logicalTypeOptions": {"format": "d.M.yyyy HH:mm"}},
+]
+
+
+@pytest.mark.parametrize("encoding", ["ISO-8859-1", "WINDOWS-1252"])
+def test_files_as_europe_writes_them_are_read_alike(job: Job, table: str, encoding: str) -> None:
+    """Days, decimal commas and letters of one byte are the same values and bad rows both ways."""
+    header = ";".join(each["name"] for each in _EUROPEAN)
+    good = [
+        "1;1,50;ü;29.02.2024;1.12.2026 07:05",
+        '2;-0,5;"n;ß";;',
+        "3;;ö;31.12.1999;31.1.2026 23:59",
+    ]
+    bad = [
+        "4;1.5;n;2026-11-24;",
+        "5;1;n;31.02.2026;",
+        "6;1;n;;1.2.2026 24:00",
+        "7;x;é",
+        "8;;n;nie;",
+    ]
+    body = "\r\n".join([header, *good, *bad]).encode(encoding)
+    written: Any = {"delimiter": ";", "decimalSeparator": ",", "encoding": encoding}
+    of: Any = {"format": "csv", "options": written, "quarantine": _ALLOWED}
+    report = both_ways(job, table, body, _EUROPEAN, **of)
+    assert (report.rows_read, report.rows_unreadable) == (8, 5)
+
+
 _OUT = options(onBadRow="quarantine")
 _ALLOWED = {"maxPercent": 100, "unreadable": True}
 _GUARDED: list[dict[str, Any]] = [

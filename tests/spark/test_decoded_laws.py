@@ -1,8 +1,10 @@
 """What Arrow decodes from text means what the strict readers mean, for random cells and objects."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date, datetime, time
 from random import Random
 from typing import Any
 
@@ -13,10 +15,11 @@ from pyspark.sql import functions as F
 
 from lakegate.contract.columns import Column, quoted
 from lakegate.contract.model import Contract, parse
+from lakegate.contract.written import FORMATS
 from spark_jobs.files.arrow.parquet import MustRewrite
 from spark_jobs.files.arrow.text import Block, Decoded
 from spark_jobs.files.source import FILE
-from spark_jobs.files.text.cells import read_text
+from spark_jobs.files.text.cells import read_cell
 from spark_jobs.files.text.json import typed_rows
 from spark_jobs.one_pass.text import rows_of
 from tests.fakes.amounts import RUNS, SEED
@@ -110,6 +113,34 @@ def damaged(random: Random, text: str) -> str:
     return text[:at] + random.choice(("", *_SIGNS)) + text[at + random.randint(0, 1) :]
 
 
+def differences(
+    spark: SparkSession, asked: Contract, texts: Sequence[str]
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Return where Arrow and the strict reader differ on cells of CSV, and what Arrow decoded.
+
+    A broken cell is decoded as "broken".
+    """
+    bodies = ['c\n"' + text.replace('"', '""') + '"\n' for text in texts]
+    found = {n: decoded(asked, body) for n, body in enumerate(bodies)}
+    taken = {n: table for n, table in found.items() if table is not None and texts[n]}
+    fast = as_texts(by_arrow(spark, taken), asked.columns)
+    fast |= {n: ("broken",) for n, each in taken.items() if len(each.bad)}
+    cell = read_cell("c", asked.columns[0])
+    rows = spark.createDataFrame(pa.table({FILE: list(taken), "c": [texts[n] for n in taken]}))
+    value = f"if({cell.broken}, 'broken', CAST({cell.value} AS STRING)) AS c"
+    strict = as_texts(rows.selectExpr(FILE, value), asked.columns)
+    wrong = [f"{texts[n]}: {row}, {strict[n]}" for n, row in fast.items() if strict[n] != row]
+    return wrong, list(fast.values())
+
+
+def of_cells(logical: str, type_: str, **declared: str) -> Contract:
+    """Return the contract of CSV files with one column."""
+    column = {"name": "c", "logicalType": logical, "physicalType": type_}
+    rule = {"metric": "rowCount", "mustBeGreaterThan": 0}
+    properties = [{**column, "logicalTypeOptions": declared}]
+    return parse(contract_of(properties, [rule], format="csv"), "laws.yaml")
+
+
 @pytest.mark.parametrize(
     "type_",
     ["int", "bigint", "float", "double", "decimal(6,2)", "boolean", "date", "timestamp",
@@ -121,20 +152,29 @@ def test_cells_are_decoded_like_texts(spark: SparkSession, type_: str) -> None:
     kinds = {"date": "date", "timestamp": "timestamp", "timestamp_ntz": "timestamp"}
     kind = kinds.get(type_, "number" if type_ != "boolean" else "boolean")
     logical = "integer" if type_ in ("int", "bigint") else kind
-    column = {"name": "c", "logicalType": logical, "physicalType": type_}
-    rule = {"metric": "rowCount", "mustBeGreaterThan": 0}
-    asked = parse(contract_of([column], [rule], format="csv"), "laws.yaml")
     plain = [cell.text for cell in CELLS if cell.text and "\0" not in cell.text]
     texts = sorted({damaged(random, random.choice(plain)) for _ in range(2 * RUNS)})
-    bodies = ['c\n"' + text.replace('"', '""') + '"\n' for text in texts]
-    found = {n: decoded(asked, body) for n, body in enumerate(bodies)}
-    taken = {n: table for n, table in found.items() if table is not None and texts[n]}
-    fast = as_texts(by_arrow(spark, taken), asked.columns)
-    fast |= {n: ("broken",) for n, each in taken.items() if len(each.bad)}
-    cell = read_text("c", type_)
-    rows = spark.createDataFrame(pa.table({FILE: list(taken), "c": [texts[n] for n in taken]}))
-    value = f"if({cell.broken}, 'broken', CAST({cell.value} AS STRING)) AS c"
-    strict = as_texts(rows.selectExpr(FILE, value), asked.columns)
-    wrong = [f"{texts[n]}: {row}, {strict[n]}" for n, row in fast.items() if strict[n] != row]
+    wrong, fast = differences(spark, of_cells(logical, type_), texts)
     assert not wrong, "\n".join(wrong[:20])
-    assert len(texts) * 0.2 < list(fast.values()).count(("broken",)) < len(fast)
+    assert len(texts) * 0.2 < fast.count(("broken",)) < len(fast)
+
+
+_DAYS = (date(2024, 2, 29), date(2026, 9, 3), date(1999, 12, 31), date(2026, 10, 10))
+
+
+@pytest.mark.parametrize("day", [each for each in FORMATS if not FORMATS[each].has_time])
+def test_moments_are_decoded_like_texts_of_their_format(spark: SparkSession, day: str) -> None:
+    """A cell in a usual format has the strict reader's value, or is broken for both."""
+    random = Random(f"{SEED} {day}")  # noqa: S311 - no secret
+    form = FORMATS[day + random.choice(("", " HH:mm", " HH:mm:ss"))]
+    type_ = random.choice(["timestamp", "timestamp_ntz", *(() if form.has_time else ("date",))])
+    logical = "date" if type_ == "date" else "timestamp"
+    moments = [datetime.combine(day, time(7, 5, 9)) for day in _DAYS]
+    others = [each.directives for each in FORMATS.values()]
+    ways = [*[form.directives] * 9, *others, "%d.%m.%y", "31.02.%Y", "02/13/%Y", "n/a"]
+    padded = [moment.strftime(way) for moment in moments for way in ways]
+    plain = padded + [re.sub(r"\b0", "", text) for text in padded]
+    texts = sorted({damaged(random, random.choice(plain)) for _ in range(RUNS)})
+    wrong, fast = differences(spark, of_cells(logical, type_, format=form.pattern), texts)
+    assert not wrong, "\n".join(wrong[:20])
+    assert len(texts) * 0.2 < fast.count(("broken",)) < len(fast)

@@ -17,23 +17,28 @@ from pyspark.sql import DataFrame
 from lakegate.contract.columns import Column
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.settings import has_decimal_comma
+from lakegate.contract.written import FORMATS, MONTHS
 from spark_jobs.files.arrow.parquet import MustRewrite
 from spark_jobs.files.arrow.text import (
     Block,
     Cells,
     Decoded,
     TextRows,
+    declined,
     read_texts,
     table_of,
     text_of,
 )
 from spark_jobs.files.arrow.types import schema_of
+from spark_jobs.files.arrow.values import trues
 from spark_jobs.files.text.csv import Header, header_of, typed_lines
 from spark_jobs.files.text.csv_rows import Options
 from spark_jobs.schema.compare import compare
 
 _MARK = b"\xef\xbb\xbf"
 _MOST_CELLS = 10_000
+# Encodings in which a line end is one byte that no other character contains.
+_ENCODINGS = ("UTF-8", "ISO-8859-1", "WINDOWS-1252")
 
 
 def csv_rows(head: bytes, contract: Contract) -> TextRows:
@@ -42,10 +47,13 @@ def csv_rows(head: bytes, contract: Contract) -> TextRows:
     comparison = compare([(name, "") for name in header.names], contract)
     if comparison.findings or not header.names:
         raise MustRewrite("its columns are not those that the contract allows")
-    if options["encoding"] != "UTF-8" or options["quote"] != options["escape"]:
+    if options["encoding"] not in _ENCODINGS or options["quote"] != options["escape"]:
         raise MustRewrite("Spark alone reads its encoding or its escapes")
     if any(not "\t" <= options[name] <= "~" for name in ("delimiter", "quote")):
         raise MustRewrite("Spark alone reads its delimiter or its quotes")
+    for column in comparison.columns:
+        if column.written and not _is_usual(column):
+            raise declined(column)
 
     def strictly(lines: DataFrame) -> tuple[DataFrame, DataFrame]:
         return typed_lines(lines, header, comparison.columns, options)
@@ -62,8 +70,9 @@ class _Csv:
 
     def decode(self, block: Block) -> Decoded:
         """Return a block's rows. Raises MustRewrite."""
-        body = block.body.removeprefix(_MARK) if block.is_first else block.body
-        units, options = _line_count(body), self.contract.options
+        options = self.contract.options
+        body = _in_utf8(block, options["encoding"])
+        units = _line_count(body)
         _require_lines(body, options)
         body, before = self._without_header(body, is_first=block.is_first)
         if not body.strip(b"\r\n"):
@@ -115,6 +124,18 @@ class _Csv:
             return _texts(b"\n".join(fine), options, names), wrong
         except (pa.ArrowException, UnicodeError) as error:
             raise MustRewrite("its rows have different numbers of cells") from error
+
+
+def _in_utf8(block: Block, encoding: str) -> bytes:
+    """Return a block's text in UTF-8, without a mark at the file's beginning."""
+    if encoding == "UTF-8":
+        return block.body.removeprefix(_MARK) if block.is_first else block.body
+    if block.is_first and block.body.startswith(_MARK):
+        raise MustRewrite("it begins with the mark of another encoding")
+    try:
+        return block.body.decode(encoding).encode()
+    except UnicodeDecodeError as error:
+        raise MustRewrite(f"it is not {encoding}") from error
 
 
 def _with_other_cells(lines: pa.Array, options: Options, width: int) -> np.ndarray[Any, Any]:
@@ -199,7 +220,32 @@ def _cells(texts: Any, column: Column, options: Mapping[str, str]) -> Cells:
         texts = _instead(texts, options["nullValue"], None)
     if has_decimal_comma(options) and column.is_fractional:
         texts = pc.replace_substring(pc.replace_substring(texts, ".", "\0"), ",", ".")
-    return read_texts(texts, column)
+    return read_texts(_in_iso(texts, column) if column.written else texts, column)
+
+
+def _is_usual(column: Column) -> bool:
+    """Return if a column's own format is one that has a form in ISO 8601 for the column's type."""
+    form = FORMATS.get(column.written)
+    return form is not None and (column.type != "date" or not form.has_time)
+
+
+def _in_iso(texts: Any, column: Column) -> Any:
+    """Return the texts of a column's own format in ISO 8601; others are no moments there.
+
+    Raises MustRewrite for a text that Spark's reader might know as a moment.
+    """
+    form = FORMATS[column.written]
+    shaped = pc.match_substring_regex(texts, form.shape)
+    if trues(shaped) < len(texts) - texts.null_count:
+        others = texts.filter(pc.invert(pc.fill_null(shaped, True)))
+        if trues(pc.match_substring_regex(others, form.loose)):
+            raise declined(column)
+        texts = pc.if_else(shaped, texts, pa.scalar("no moment"))
+    midnight = "" if form.has_time or column.type == "date" else " 00:00:00"
+    texts = pc.replace_substring_regex(texts, form.shape, form.iso + midnight)
+    for number, month in enumerate(MONTHS if "MMM" in form.pattern else (), 1):
+        texts = pc.replace_substring_regex(texts, f"(?i)-{month}-", f"-{number:02}-")
+    return pc.replace_substring_regex(texts, r"-([0-9])\b", r"-0\1")
 
 
 def _instead(texts: Any, text: str, other: str | None) -> Any:
