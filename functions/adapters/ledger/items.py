@@ -26,7 +26,7 @@ from lakegate.job.landing import LandedObject
 # such a release can leave alone needs no new number: it keeps attributes that it does not know.
 SCHEMA = 1
 SILENT = "silent"  # the value of `unrecorded` of what ended without a report
-CLOSED = "~"  # begins `reason_code` of what waits for no decision: open failures are read alone
+CLOSED = "~"  # begins `reason_code` of decided failures, so that open ones are read alone
 BATCHES = "*"  # the value of `queue` of all batches, which may have several tables
 _LANDED = tuple(f.name for f in dataclasses.fields(LandedObject))
 _JSON = (
@@ -97,7 +97,8 @@ def _keys(ingestion: Ingestion) -> dict[str, str]:
     keys = {}
     if ingestion.reason or ingestion.state in ALERTED:
         code = ingestion.reason.code if ingestion.reason else "UNKNOWN"
-        keys["reason_code"] = code if ingestion.is_open else f"{CLOSED}{code}"
+        is_decided = ingestion.state in ALERTED and not ingestion.is_open
+        keys["reason_code"] = f"{CLOSED}{code}" if is_decided else code
     if steps.unfinished(ingestion):
         keys["unfinished"] = "yes"
     if steps.needs_recording(ingestion):
