@@ -25,6 +25,7 @@ from functions.operations.decisions.preconditions import command_despite
 from lakegate.errors import LakegateError, Transient
 from lakegate.job.change import LONGEST_NAME, LONGEST_REASON
 from lakegate.job.landing import ID_PART
+from lakegate.refusals import RightMissing
 from lakegate.text import visible
 
 ICONS = {
@@ -41,6 +42,7 @@ _NOT_NEWEST = (
 _REPLACED = "A newer version of it is published, which replaces it: drop it again for its rows."
 _DONE = ":material/check_circle: **Done**"
 _AGAIN = "Press again in a moment: `lakegate doctor` tells what is wrong if it lasts."
+_GRANTED = "Then press again."
 _CONTRACTS = {False: "the contract in force now", True: "the contract of the last attempt"}
 
 
@@ -180,7 +182,8 @@ def _act(opened: Opened, ingestion: Ingestion, request: ActionRequest) -> None:
 def _refusal(opened: Opened, ingestion: Ingestion, error: LakegateError) -> tuple[str, ...]:
     if isinstance(error, Transient):
         session.opened.clear()
-        return error.message, _AGAIN
+        advice = _GRANTED if isinstance(error, RightMissing) else _AGAIN
+        return error.message, advice
     try:
         return error.message, status_text(opened.adapters.ledger.get(ingestion.id))
     except LakegateError:

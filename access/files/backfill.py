@@ -75,16 +75,12 @@ class Backfill:
         """Return the key under which a file lands."""
         return self.target + source.key[self.prefix.rfind("/") + 1 :]
 
-    def ignores(self, source: Source) -> bool:
-        """Return whether a file would be ignored by its name, so that it need not land."""
-        key = self.key(source)
-        return bool(ignore_rule(key) or hidden_rule(key, self.target))
-
     def unfit(self, source: Source) -> Step | None:
         """Return why a file is not to land: by its name, or as another table's; None if it is."""
-        if self.ignores(source):
+        key = self.key(source)
+        if ignore_rule(key) or hidden_rule(key, self.target):
             return Step.IGNORED
-        return Step.FOREIGN if self.key(source).startswith(self.others) else None
+        return Step.FOREIGN if key.startswith(self.others) else None
 
 
 @dataclass(frozen=True)

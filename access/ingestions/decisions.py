@@ -11,11 +11,12 @@ from functions.model.ingestion import Ingestion
 from functions.notifications import unreadable
 from functions.operations.decisions.cause import waiting, waiting_with
 from lakegate.errors import LakegateError
+from lakegate.job.landing import ID_PART
 
 if TYPE_CHECKING:  # it imports Nessie's library: a second that help does not need
     from functions.operations.decisions.failed import Outcome
 
-_ID = re.compile("[0-9a-f]{6,32}")
+_ID = re.compile(f"[0-9a-f]{{{ID_PART},32}}")  # a shorter one may be a word, such as facade
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,9 @@ def about(adapters: Adapters, identity: str, despite: str = "") -> Subject:
 def chosen(adapters: Adapters, identities: Sequence[str], cause: str) -> list[Ingestion]:
     """Return the ingestions with these ids, or those that wait for a decision with a cause.
 
-    Each comes once. A cause is named by an ingestion that has it, or by words in its reason. Raises
-    LakegateError as `identified`, WHICH_ONES without either or with both, NONE_WAITS for no such
-    ingestion.
+    Each comes once. A cause is named by as much of the id of an ingestion that has it as lists
+    show, or by words in its reason. Raises LakegateError as `identified`, WHICH_ONES without either
+    or with both, NONE_WAITS for no such ingestion.
     """
     if bool(identities) is bool(cause):
         message = "which ingestions?\nGive ids of `lakegate runs --waiting`, or `--cause TEXT`."

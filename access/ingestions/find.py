@@ -17,7 +17,8 @@ if TYPE_CHECKING:  # boto3 takes a second to import, which help does not need
 
 # The index has a query for each day: further back it costs more than the whole ledger.
 _LATELY, _AT_MOST = timedelta(days=30), timedelta(days=366)
-_INDEXED = {state.value: (state,) for state in (*ALERTED, *IN_FLIGHT)} | dict.fromkeys(
+_OPEN = tuple(ShownState(state.value) for state in ALERTED)
+_INDEXED = {state.value: (state,) for state in IN_FLIGHT} | dict.fromkeys(
     (ShownState.DISCARDED.value, ShownState.SUPERSEDED.value), ALERTED
 )
 
@@ -63,6 +64,8 @@ def newest(ledger: "Ledger", wanted: Wanted, now: str) -> Matches:
 
     The index by day is read first, and the whole ledger only if it does not fill the limit.
     """
+    if wanted.state in _OPEN:
+        return still_waiting(ledger, reversed([*ledger.open_failures()]), wanted)
     if wanted.state and wanted.state.value in _INDEXED:
         states = _INDEXED[wanted.state.value]
         return _sorted(chain.from_iterable(map(ledger.in_state, states)), wanted)

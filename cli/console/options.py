@@ -10,6 +10,7 @@ import typer
 from access.deployment.user import user_name
 from cli.console.spinner import SPINNER
 from lakegate import times
+from lakegate.job.landing import ID_PART
 
 _AGO = re.compile(r"(\d{1,5}) *(min|h|d)")
 _UNITS = {"min": "minutes", "h": "hours", "d": "days"}
@@ -51,7 +52,8 @@ OfCause = Annotated[
     typer.Option(
         "--cause",
         metavar="TEXT|ID",
-        help="All that wait with this in their reason, or with the same cause as this one.",
+        help="All that wait with this in their reason, or with the same cause as this one"
+        f" (at least {ID_PART} characters of its id).",
     ),
 ]
 By = Annotated[str, typer.Option(help="Your name, recorded.")]

@@ -1,5 +1,6 @@
 """`lakegate backfill`: bring many existing files through the gate."""
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from typing import Annotated, Any
@@ -64,15 +65,17 @@ def count(adapters: Adapters, request: Backfill, *, as_json: bool) -> None:
     As JSON these are all.
     """
     sources = list(adapters.landing.sources(request.bucket, request.prefix))
-    due = [each for each in sources if not request.ignores(each)]
+    due = [each for each in sources if not request.unfit(each)]
+    left = Counter(map(request.unfit, sources))
+    ignored, foreign = left[Step.IGNORED], left[Step.FOREIGN]
     if as_json:
         keys = [{"source": each.uri, "key": request.key(each), "size": each.size} for each in due]
-        typer.echo(json_output.text({"due": keys, "ignored": len(sources) - len(due)}))
+        typer.echo(json_output.text({"due": keys, "ignored": ignored, "foreign": foreign}))
         return
     size = sum(each.size for each in due) / 1e6
     out = terminal.out()
-    ignored = f"{len(sources) - len(due):,} ignored by name"
-    out.print(f"{len(due):,} files, {size:,.1f} MB, with those that came before; {ignored}")
+    not_due = f"{ignored:,} {Step.IGNORED}, {foreign:,} {Step.FOREIGN}"
+    out.print(f"{len(due):,} files, {size:,.1f} MB, with those that came before; {not_due}")
     for each in due[:_EXAMPLES]:
         out.print(one_line(f"  {each.uri} → {request.key(each)}"), soft_wrap=True)
 

@@ -8,6 +8,7 @@ import streamlit as st
 from dashboard.serve.session import opened
 from functions.telemetry import logger
 from lakegate.errors import LakegateError, Transient
+from lakegate.refusals import RIGHT_MISSING
 
 _ADVICE = {
     "STACK_DOWN": "Start it with `lakegate up`, then reload this page.",
@@ -15,6 +16,7 @@ _ADVICE = {
     "NO_REPORT": "Its timeline tells how far it came.",
     "UNKNOWN_REFERENCE": "Somebody has just deleted it: reload the page.",
     "UNKNOWN_INGESTION": "Search for it in the list of ingestions.",
+    RIGHT_MISSING: "Then reload this page.",
     "TOKEN_REFUSED": "`lakegate doctor` tells more; new tokens come by `lakegate rotate`.",
 }
 _AGAIN = "Reload the page in a moment. `lakegate doctor` tells what is wrong if it lasts."

@@ -116,13 +116,13 @@ def status_text(ingestion: Ingestion) -> str:
     elif ingestion.superseded_by:
         words += (
             f", superseded by {ingestion.superseded_by}, a newer version that is published "
-            f"({times.get('superseded', '')})"
+            f"({moment(times.get('superseded', ''))})"
         )
     elif approval := ingestion.decisions.approval:
-        words += f", approved by {approval.by} ({approval.at})"
+        words += f", approved by {approval.by} ({moment(approval.at)})"
     elif replayed := times.get("replayed"):
         by = ingestion.by_whom("replayed")
-        words += f", attempt {ingestion.attempt}, replayed{by} ({replayed})"
+        words += f", attempt {ingestion.attempt}, replayed{by} ({moment(replayed)})"
     if ingestion.awaits_shared_run:
         words += ", and waits for a shared run"
     return words

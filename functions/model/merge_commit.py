@@ -16,6 +16,7 @@ from lakegate.job.batch import BatchFile
 from lakegate.job.change import Change, replacing
 from lakegate.job.landing import ID_PART
 from lakegate.text import count, one_line
+from lakegate.times import moment
 
 INGESTIONS = "lakegate.ingestions"
 TABLE = "lakegate.table"
@@ -189,9 +190,9 @@ def whole(log: Iterable[Commit]) -> Iterator[Commit]:
         yield last
     if last and is_ours(last):
         message = (
-            f"Nessie's history was cut at commit {last.hash} of {last.time}: what was published "
-            "before is unknown, so nothing is done that could publish it again. Restore Nessie's "
-            "database, or the ledger, from a backup"
+            f"Nessie's history was cut at commit {last.hash} of {moment(last.at)}: what was "
+            "published before is unknown, so nothing is done that could publish it again. Restore "
+            "Nessie's database, or the ledger, from a backup"
         )
         raise Permanent("HISTORY_CUT", message)
 

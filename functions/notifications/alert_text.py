@@ -115,7 +115,7 @@ def overdue(ingestion: Ingestion, why: str, page_url: str = "") -> Alert:
     """Return the notice that an audited ingestion has waited hours for main, and why."""
     title = f"Still not published: {ingestion.name}"
     lines = [
-        cut(escaped(f"It passed its audit and waits for main since {ingestion.ready_at}."), _SHORT),
+        f"It passed its audit and has waited for main since {moment(ingestion.ready_at)}.",
         *([cut(f"*Last try* {escaped(why)}", _REASON)] if why else []),
         *_source(ingestion),
         f"*Table* {code(', '.join(ingestion.tables))}",
@@ -165,7 +165,7 @@ def _due(contract: "Contract", since: str) -> str:
 def arrived(contract: "Contract", at: str) -> Alert:
     """Return the notice that a table got the file that was overdue."""
     title = f"Came: {contract.table} got a file"
-    told = f"It is on main since {at}."
+    told = f"It is on main since {moment(at)}."
     return _table_alert(contract, title, told, f"{contract.table} came {at}")
 
 

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lakegate.audit import failing_rows
-from lakegate.audit.diagnosis import HIDDEN
+from lakegate.audit.diagnosis import HIDDEN, WHOLE, cell_of
 from lakegate.audit.report import READABLE, TIMES, CheckResult
 from lakegate.text import count, one_line
 
 if TYPE_CHECKING:  # whoever shows a report has no contract, and should not wait for it
     from lakegate.contract.checks import Check
 
-_LONGEST, _MOST_CHECKS, _MOST_VALUES, _MOST_KEYS = 1000, 4, 3, 2
+_LONGEST, _MOST_CHECKS, _MOST_VALUES, _MOST_KEYS, _MOST_CELLS = 1000, 4, 3, 2, 2
 _NO_ROWS, _OF_FILE, _ROW_COUNT = "0 rows", "file", "rowCount"
 _COLUMNS = "file.columns"
 _TOLD = ("found", "expected", "message")
@@ -57,6 +57,8 @@ def row_cause(check: "Check") -> str:
 
 def _cause(check: CheckResult, rule: "Check | None") -> str:
     """Return what a check found, with the values at fault where these may be shown."""
+    if check.id == READABLE:
+        return check.found + _cells_at_fault(check)
     if rule is None or check.metric in (_OF_FILE, _ROW_COUNT) or not check.counted:
         return finding(vars(check))
     if check.samples and all(TIMES in row for row in check.samples):
@@ -70,6 +72,15 @@ def _cause(check: CheckResult, rule: "Check | None") -> str:
     if rule.description and check.metric == "brokenRows":
         words = f"against “{rule.description}”"
     return f"{count(check.counted, 'row')} {words}{_keys_at_fault(check)}{allowed}"
+
+
+def _cells_at_fault(check: CheckResult) -> str:
+    """Return the first columns that could not be read, with reasons: `: day not a date`."""
+    cells = filter(None, map(cell_of, check.samples))
+    told = (f"{each.column} {each.reason}".removeprefix(f"{WHOLE} ") for each in cells)
+    reasons = list(dict.fromkeys(told))
+    more = ["…"] if len(reasons) > _MOST_CELLS else []
+    return f": {'; '.join([*reasons[:_MOST_CELLS], *more])}" if reasons else ""
 
 
 def _keys_at_fault(check: CheckResult) -> str:

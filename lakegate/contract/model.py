@@ -268,6 +268,10 @@ def _refuse_contradictions(settings: Field, contract: Contract) -> None:
     _refuse_open_quarantine(settings, contract)
     if contract.nested and contract.format in FLAT_FORMATS:
         settings.refuse(f"is {contract.format}, whose cells hold no nested columns", "format")
+    quotes = [c.name for c in (*contract.columns, *contract.nested) if "`" in c.name]
+    if quotes and contract.format == "orc" and not contract.transform:
+        reason = f"is orc, whose library cuts the name {quotes[0]!r} at its backtick: rename it"
+        settings.refuse(reason, "format")
     if contract.checks_whole_table and contract.on_new_version != "add":
         reason = "cannot be replace yet where a check looks at the whole table: the rows to be"
         settings.refuse(f"{reason} replaced would count", "onNewVersion")

@@ -112,12 +112,9 @@ def cells_of(row: Row, place: str, contract: Contract, secrecy: Secrecy) -> Iter
         name = cell["column"]
         column = columns.get(name) or Column(name, "string", "")
         number = _landed_number(row["row"], name) if contract.format == "json" else ""
-        why = reason(column, contract)
-        if secrecy.hides(name):
-            yield BadCell(place, name, HIDDEN, why)
-        else:
-            remedy = _remedy(cell["text"] or "", column, contract)
-            yield BadCell(place, name, _cut(number or cell["text"]), why + remedy)
+        why = reason(column, contract) + _remedy(cell["text"] or "", column, contract)
+        value = HIDDEN if secrecy.hides(name) else _cut(number or cell["text"])
+        yield BadCell(place, name, value, why)
     if not row["cells"]:
         shown = HIDDEN if secrecy.hides_rows(contract) else _cut(row["row"])
         yield BadCell(place, "", shown, _whole_row_reason(row["row"], contract, len(secrecy.order)))

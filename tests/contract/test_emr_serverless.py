@@ -358,6 +358,16 @@ class TestACrashOfTheService:
         assert "while the job run was RUNNING" in service.wait_for(run_id, "FAILED")["stateDetails"]
         eventually(lambda: not Path(f"/proc/{driver}").exists(), message="the driver lives on")
 
+    def test_cancels_the_shared_run_that_waited_for_files(self, own_service: Service) -> None:
+        """Whoever stops and starts a stack is not told that a shared run has failed."""
+        switches = {"application-id": "00own", "shared-application-id": APPLICATION}
+        service = own_service.start(**switches)
+        run_id = service.run("hang")
+        service.wait_for(run_id, "RUNNING")
+        service.stop(signal.SIGTERM)
+        service.start(**switches)
+        assert "service died" in service.wait_for(run_id, "CANCELLED")["stateDetails"]
+
     def test_leaves_no_run_behind(self, own_service: Service) -> None:
         """A run that waited when the service was killed runs afterwards."""
         service = own_service.start()

@@ -16,10 +16,11 @@ from functions.adapters.ledger.ledger import Ledger
 from functions.adapters.ledger.notes import Moved
 from functions.model.audit_outcome import AuditOutcome
 from functions.model.contract_terms import ContractTerms
+from functions.model.decisions import Decisions
 from functions.model.ingestion import State
 from functions.model.notes.freshness import Freshness
 from functions.model.notes.upkeep_note import TableUpkeep, UpkeepNote
-from lakegate.audit.report import CheckResult, Status
+from lakegate.audit.report import CheckResult, Reason, Status
 from lakegate.errors import Transient
 from tests.contract.aws import ACCOUNT
 from tests.contract.ledgers import PARTS, ingestion, new_table
@@ -106,6 +107,27 @@ def test_an_item_has_only_what_is_not_as_usual(table: Any, ledger: Ledger) -> No
     table.put_item(Item=item | usual)
     assert ledger.get(begun.id) == begun
     assert list(ledger.open_failures()) == []
+
+
+def test_decided_failures_cost_the_list_of_open_ones_nothing(table: Any, ledger: Ledger) -> None:
+    """Failures stay for ever, so only open ones are read; those of older releases are left out."""
+    scanned: list[int] = []
+    events = table.meta.client.meta.events
+    events.register("after-call.dynamodb.Query", lambda parsed, **_: scanned.append(_count(parsed)))
+    why, gone = Reason("CHECKS_FAILED", "why"), Decisions(discarded=True)
+    for number in range(20):
+        begun = ledger.begin(ingestion(number, state=State.REJECTED, reason=why))
+        closed = ledger.save(begun.but(decisions=gone)) if number else begun
+        assert ledger.get(begun.id).reason == closed.reason == why
+    old = table.get_item(Key={"id": closed.id})["Item"]
+    table.put_item(Item=old | {"reason_code": "CHECKS_FAILED"})
+    assert [each.id for each in ledger.open_failures()] == [ingestion(0).id]
+    assert sorted(scanned) == [0, 2]
+    assert len([*ledger.in_state(State.REJECTED)]) == 20
+
+
+def _count(parsed: dict[str, Any]) -> int:
+    return int(parsed["ScannedCount"])
 
 
 def test_what_a_large_group_has_alike_is_stored_once(table: Any, ledger: Ledger) -> None:

@@ -89,7 +89,10 @@ def test_bad_cells_of_csv_are_named(job: Job, tmp_path: Path) -> None:
 def test_a_usual_way_to_write_a_cell_comes_with_the_contracts_line(
     job: Job, tmp_path: Path
 ) -> None:
-    """A number with a comma, or a day in another order, names what the contract lacks."""
+    """A number with a comma, or a day in another order, names what the contract lacks.
+
+    So it does where the value is hidden: how it is written is no value.
+    """
     rows = ('1,"2,5",,03/04/2026,,', '2,"1,234",,2026-13-01,,', "3,,,31/12/2026,,31/12/2026")
     report = audited(job, tmp_path, HEADER + "\n".join(rows) + "\n", "confidential")
     assert [(column, why) for _, column, _, why in cells(report)] == [
@@ -98,8 +101,9 @@ def test_a_usual_way_to_write_a_cell_comes_with_the_contracts_line(
         ("amount", NUMBER),  # perhaps a thousand
         ("on", DATE),
         ("on", f'{DATE}; set logicalTypeOptions: {{format: "dd/MM/yyyy"}}'),
-        ("born", DATE),  # whose value is hidden
+        ("born", f'{DATE}; set logicalTypeOptions: {{format: "dd/MM/yyyy"}}'),
     ]
+    assert cells(report)[-1][2] == "(hidden)"
 
 
 def test_rows_of_csv_with_line_ends_in_cells_are_told_by_their_lines(

@@ -26,6 +26,7 @@ from lakegate.job.landing import LandedObject
 # such a release can leave alone needs no new number: it keeps attributes that it does not know.
 SCHEMA = 1
 SILENT = "silent"  # the value of `unrecorded` of what ended without a report
+CLOSED = "~"  # begins `reason_code` of decided failures, so that open ones are read alone
 BATCHES = "*"  # the value of `queue` of all batches, which may have several tables
 _LANDED = tuple(f.name for f in dataclasses.fields(LandedObject))
 _JSON = (
@@ -95,7 +96,9 @@ def _keys(ingestion: Ingestion) -> dict[str, str]:
     """Return the keys of the sparse indexes that the ingestion is in."""
     keys = {}
     if ingestion.reason or ingestion.state in ALERTED:
-        keys["reason_code"] = ingestion.reason.code if ingestion.reason else "UNKNOWN"
+        code = ingestion.reason.code if ingestion.reason else "UNKNOWN"
+        is_decided = ingestion.state in ALERTED and not ingestion.is_open
+        keys["reason_code"] = f"{CLOSED}{code}" if is_decided else code
     if steps.unfinished(ingestion):
         keys["unfinished"] = "yes"
     if steps.needs_recording(ingestion):
@@ -130,7 +133,7 @@ def from_item(item: dict[str, Any]) -> Ingestion:
             "audit": AuditOutcome(**audit | {"checks": tuple(item["checks"])}),
             "group": tuple(fields.get("group", ())),
             "replaced": tuple(fields.get("replaced", ())),
-            "reason": Reason(item["reason_code"], item["reason"]) if "reason" in item else None,
+            "reason": _reason(item) if "reason" in item else None,
             "decisions": _decisions({name: item[name] for name in _DECISIONS if name in item}),
             "change": Change(**fields["change"]) if fields.get("change") else None,
             "parts": tuple(BatchFile(**part) for part in fields.get("parts", ())),
@@ -154,6 +157,10 @@ def require_known(item: Mapping[str, Any]) -> None:
 def _plain(value: Any) -> dict[str, Any]:
     ours = isinstance(value, Action | Approval | Change | BatchFile | Mends)
     return dataclasses.asdict(value) if ours else dict(value)
+
+
+def _reason(item: Mapping[str, Any]) -> Reason:
+    return Reason(item["reason_code"].removeprefix(CLOSED), item["reason"])
 
 
 def _decisions(fields: dict[str, Any]) -> Decisions:

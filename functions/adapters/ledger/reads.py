@@ -11,7 +11,7 @@ from functions.adapters.dynamodb import BATCH, together, translated
 from functions.adapters.ledger.charges import Charges
 from functions.adapters.ledger.groups import Groups
 from functions.adapters.ledger.intents import group_item, intent_id, shared_intent, with_intent
-from functions.adapters.ledger.items import BATCHES, SILENT, from_item, require_known
+from functions.adapters.ledger.items import BATCHES, CLOSED, SILENT, from_item, require_known
 from functions.adapters.ledger.notes import UNAVAILABLE
 from functions.model import queueing, steps
 from functions.model.ingestion import ALERTED, IN_FLIGHT, Ingestion, State, landing
@@ -148,8 +148,8 @@ class Reads(Charges):
             self._items(
                 self._table.query,
                 IndexName="failed",
-                KeyConditionExpression=Key("state").eq(state.value),
-                # Items lack what has its default.
+                KeyConditionExpression=Key("state").eq(state.value) & Key("reason_code").lt(CLOSED),
+                # Closed items of older releases have no mark; items lack what has its default.
                 FilterExpression=Attr("discarded").not_exists()
                 & Attr("superseded_by").not_exists(),
                 ProjectionExpression="brief",

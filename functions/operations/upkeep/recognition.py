@@ -18,6 +18,7 @@ from functions.adapters.nessie import MAIN
 from functions.model.notes.upkeep_note import Look
 from lakegate import times
 from lakegate.errors import Transient
+from lakegate.times import moment
 
 
 class InDoubt(Transient):
@@ -53,12 +54,12 @@ def recognise(
 def _require_same(adapters: Adapters, last: Look, now: Look, published: Mapping[str, str]) -> None:
     advice = _advice(now)
     if last.at and last.catalog != now.catalog:
-        born = f"it was created at {now.catalog}, that one at {last.catalog}"
-        had = f"Nessie is another one than on {last.at} ({born})"
+        born = f"it was created on {moment(now.catalog)}, that one on {moment(last.catalog)}"
+        had = f"Nessie is another one than on {moment(last.at)} ({born})"
         raise InDoubt("OTHER_CATALOG", f"{had}: {advice}")
     lacking = _lacking(adapters, [*filter(None, [last.head]), *published])
     if last.head in lacking:
-        had = f"main lacks commit {last.head}, which was its head on {last.at}"
+        had = f"main lacks commit {last.head}, which was its head on {moment(last.at)}"
         raise InDoubt("MAIN_SET_BACK", f"{had}: {advice}")
     if lacking:
         first = min(lacking)
@@ -69,7 +70,7 @@ def _require_same(adapters: Adapters, last: Look, now: Look, published: Mapping[
 
 def _require_recent(last: Look, now: Look, oldest: datetime) -> None:
     if last.at and datetime.fromisoformat(last.at) < oldest:
-        had = f"upkeep was last sure of main on {last.at}, more than KeepDays ago"
+        had = f"upkeep was last sure of main on {moment(last.at)}, more than KeepDays ago"
         why = "it cannot tell whether main was set back since then"
         raise InDoubt("LONG_UNSEEN", f"{had}, so {why}: {_advice(now)}")
 

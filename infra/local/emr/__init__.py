@@ -10,8 +10,8 @@ has its own capacity, queue, drivers and job runs. They share the account's limi
 
 Its state is in the home directory and survives a kill, by which it is stopped: `runs/<id>/` has a
 run's `job_run.json`, `stdout` and `stderr`, `drivers/<application>/<number>/log` a driver's output.
-After a kill, a run that was in a driver has failed, one that waited still waits, and client tokens
-are known.
+After a kill, a run that was in a driver has failed, or is cancelled in the second application; one
+that waited still waits, and client tokens are known.
 
 `GET /_health` shows the drivers and how many runs are in each state. `PUT /_control` sets faults;
 each PUT replaces the one before, so `{}` ends all; GET shows the faults that are left:

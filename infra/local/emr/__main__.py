@@ -58,6 +58,7 @@ def _lane(
         assumed if options.iam else own,
         Pace(options.minute_seconds, options.grace_seconds, options.patience_seconds),
         prewarm=prewarm,
+        is_shared=application.id == options.shared_application_id,
     )
     return Lane(application, job_runs, scheduler)
 

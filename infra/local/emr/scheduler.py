@@ -82,8 +82,13 @@ class Scheduler:
         pace: Pace,
         *,
         prewarm: bool,
+        is_shared: bool = False,
     ) -> None:
-        """Use these drivers; with `prewarm` one waits for runs, else the first run starts one."""
+        """Use these drivers; with `prewarm` one waits for runs, else the first run starts one.
+
+        A shared run waits for files when people stop the stack: it is no failure.
+        """
+        self._is_shared = is_shared
         self._application = application
         self._runs = job_runs
         self._artefacts = artefacts
@@ -147,7 +152,10 @@ class Scheduler:
         if run.state in runs.WAITING:
             self._queue.put(run.id)
         elif run.state not in runs.FINAL:
-            self._fail(run.id, f"The service died while the job run was {run.state}.")
+            details = f"The service died while the job run was {run.state}."
+            if self._is_shared and run.state != "CANCELLING":
+                self._move(run.id, "CANCELLING", details)
+            self._fail(run.id, details)
 
     def _end_long_waits(self) -> None:
         minutes = self._application.queue_timeout_minutes

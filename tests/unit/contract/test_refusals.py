@@ -229,6 +229,20 @@ HEADS = [
 ]
 
 
+@pytest.mark.parametrize("within", [False, True])
+def test_a_backtick_in_a_column_of_orc_is_refused(*, within: bool) -> None:
+    """ORC's library for Java cuts such a name: the column would be missing in every file."""
+    column = '- {name: "a`b", logicalType: string}'
+    if within:
+        column = f"- {{name: c, logicalType: object, properties: [{column[2:]}]}}"
+    settings = "- {property: format, value: orc}\n"
+    reason = "cuts the name"
+    assert_refused(contract_text(column, settings=settings), "customProperties.format", reason)
+    renamed = '- {property: transform, value: "SELECT id, b AS `a``b` FROM file"}\n'
+    assert within or parsed(column, settings=settings + renamed)
+    assert parsed(column, settings=settings.replace("orc", "parquet"))
+
+
 @pytest.mark.parametrize(("logical_type", "options", "reason"), OPTIONS)
 def test_an_option_that_cannot_be_kept_is_refused(
     logical_type: str, options: str, reason: str

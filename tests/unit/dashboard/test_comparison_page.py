@@ -27,6 +27,7 @@ from functions.operations.recovery.rebuild_ledger import rebuild
 from lakegate.audit.report import AuditReport, Reason, Verdict
 from lakegate.errors import LakegateError
 from lakegate.job.landing import LandedObject
+from lakegate.refusals import RightMissing
 from tests.fakes.deployment import ORDERS, OTHER_TABLE, SETTINGS, TABLE, Deployment
 from tests.fakes.faults import Fault, unavailable
 from tests.fakes.iceberg import iceberg_table
@@ -435,6 +436,25 @@ def test_what_failed_in_passing_can_be_pressed_again(opened: FakeOpened) -> None
     assert seen(opened, landed).attempt == 2
     opened.deployment.settle()
     assert seen(opened, landed).state is State.PUBLISHED
+
+
+def test_a_missing_right_must_be_granted_first(opened: FakeOpened) -> None:
+    """Where a right is missing nothing gets better in a moment, by a press or a reload."""
+
+    def refused() -> None:
+        raise RightMissing("the role page lacks the right dynamodb:PutItem on the ledger")
+
+    landed = failed(opened)
+    app = dialog(opened, landed, Verb.REPLAY)
+    opened.deployment.journal.strike("ledger.save", Fault(refused))
+    said = words(press(app, "Yes, replay"))
+    assert "The role page lacks the right dynamodb:PutItem" in said
+    assert "Grant it" in said
+    assert "Then press again." in said
+    opened.deployment.journal.strike("catalog.metadata", Fault(refused))
+    said = words(page(opened, landed))
+    assert "Then reload this page." in said
+    assert "in a moment" not in said
 
 
 def test_what_is_past_is_reported_no_more(opened: FakeOpened) -> None:

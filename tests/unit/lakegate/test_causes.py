@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from lakegate.audit import causes
+from lakegate.audit.diagnosis import BadCell
 from lakegate.audit.report import READABLE, CheckResult, Status
 from lakegate.contract.checks import Check
 from lakegate.contract.model import parse
@@ -62,6 +63,16 @@ def failed(
     return replace(CheckResult(*of), message=message, samples=samples, counted=counted)
 
 
+NUMBER, CLOCK = "not a whole number", "not as the contract's format dd/MM/yyyy"
+
+
+def unreadable(*cells: BadCell) -> CheckResult:
+    """Return the failed check of a file that has these cells, and perhaps more."""
+    found = "3 of 9 rows could not be read"
+    check = replace(failed("few", 3, found=found), id=READABLE)
+    return replace(check, samples=tuple(each.sample for each in cells))
+
+
 @pytest.mark.parametrize(
     ("check", "cause"),
     [
@@ -103,6 +114,19 @@ def failed(
         (
             replace(failed("few", 4, found="4 rows are odd"), id=READABLE),
             "4 rows are odd",
+        ),
+        (
+            unreadable(BadCell("line 2", "nights", "x", NUMBER)),
+            f"3 of 9 rows could not be read: nights {NUMBER}",
+        ),
+        (
+            unreadable(
+                BadCell("line 2", "", "1,2", "2 cells, but the header has 3"),
+                BadCell("line 3", "comes", "(hidden)", CLOCK),
+                BadCell("line 4", "comes", "(hidden)", CLOCK),
+                BadCell("line 4", "nights", "x", NUMBER),
+            ),
+            f"3 of 9 rows could not be read: 2 cells, but the header has 3; comes {CLOCK}; …",
         ),
     ],
 )

@@ -168,7 +168,7 @@ def test_a_press_is_answered_again_once_something_else_is_true(
         act(deployment.adapters, bobs)
     changed = "could not replay a.parquet: the ingestion changed since this alert: it is"
     refused = [each.text for each in answers(deployment)[1:]]
-    assert [text.partition(" (2026")[0] for text in refused] == [
+    assert [text.partition(" (1 Mar 2026, ")[0] for text in refused] == [
         f"{BOB} {changed} {state}, attempt 2, replayed by {ADA}"
         for state in ("submitted", "rejected")
     ]

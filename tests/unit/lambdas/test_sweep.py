@@ -266,6 +266,7 @@ def test_people_hear_once_of_a_file_that_waits_for_main_for_hours(deployment: Sc
     [(channel, notice)] = deployment.alerts.posted
     assert (channel, notice.text) == ("#orders", "Still not published: a.parquet")
     assert "a bug" in str(notice.blocks)
+    assert "waited for main since 1 Mar 2026, " in str(notice.blocks)
     deployment.journal.repair("catalog.merge")
     assert deployment.end_of(landed).state is State.PUBLISHED
 

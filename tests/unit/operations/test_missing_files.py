@@ -1,5 +1,6 @@
 """Owners hear once that the next file of a table is overdue, and once that it came."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -49,6 +50,7 @@ def test_an_overdue_file_is_told_once_and_its_arrival_once(deployment: Scenario)
     deployment.run("shop/orders/b.parquet")
     deployment.settle()
     assert look(deployment, 0) == [first, f"Came: {TABLE} got a file"]
+    assert re.search(r"on main since \d+ Mar 2026, ", str(deployment.alerts.posted[-1][1].blocks))
     assert len(look(deployment, 25)) == 2
     assert len(look(deployment, 2)) == 3
 

@@ -24,6 +24,7 @@ from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.operations.upkeep.expire import expire
 from lakegate.errors import LakegateError
 from lakegate.job.landing import LandedObject
+from lakegate.times import moment
 from tests.fakes.deployment import TABLE
 from tests.fakes.faults import ProcessDied
 from tests.fakes.job import Script, crashed, errored, passed, rejected
@@ -90,6 +91,7 @@ def test_a_newer_version_closes_the_older_failure(deployment: Scenario, script: 
     assert (closed.superseded_by, closed.is_open) == (newer.id, False)
     assert "superseded" in closed.times
     assert newer.id in status_text(closed)
+    assert status_text(closed).endswith(f"published ({moment(closed.times['superseded'])})")
     told = [alert for _, alert in deployment.alerts.posted if alert.ingestion == closed.id]
     assert [each.kind for each in told] == [Kind.FAILED, Kind.RECOVERED]
     assert told[-1].text == "Superseded: a.parquet"

@@ -83,6 +83,21 @@ def test_words_name_all_with_them_in_their_reason() -> None:
         chosen(deployment.adapters, [], "without hotel")
 
 
+@pytest.mark.parametrize("word", ["facade", "DEADBEEF"])
+def test_a_word_of_hexadecimal_letters_is_no_id(word: str) -> None:
+    """Only what is as long as lists show ids names an ingestion: no file is taken for another."""
+
+    def about_word(report: AuditReport) -> AuditReport:
+        return replace(without_hotel(report), reason=Reason("CHECKS_FAILED", f"no {word}"))
+
+    deployment, every = failed()
+    deployment.land("shop/orders/word.csv", script=about_word)
+    deployment.settle()
+    assert names(chosen(deployment.adapters, [], word)) == ["word.csv"]
+    with pytest.raises(LakegateError, match="NONE_WAITS"):
+        chosen(deployment.adapters, [], every[0].id[:11])
+
+
 @pytest.mark.parametrize(("ids", "cause"), [([], ""), (["0123456789ab"], "hotel")])
 def test_either_ids_or_a_cause_must_be_given(ids: list[str], cause: str) -> None:
     """With neither, or with both, it would be unclear what is meant."""

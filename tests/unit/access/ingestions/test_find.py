@@ -78,6 +78,18 @@ def test_the_newest_come_first(
     assert (days(found.ingestions), found.more) == (expected, more)
 
 
+@pytest.mark.parametrize("state", [ShownState.REJECTED, ShownState.ERRORED])
+def test_failures_that_were_decided_are_not_read_for_those_that_were_not(
+    ledger: Any, state: ShownState
+) -> None:
+    """They stay for ever, and there may be very many."""
+    for number in range(10, 20):
+        ledger.begin(at(REJECTED, number, state=State(state), decisions=Decisions(discarded=True)))
+    ledger.read_by_id = 0
+    assert len(newest(ledger, Wanted(state=state), _NOW).ingestions) == 1
+    assert ledger.read_by_id == 1
+
+
 class _ByDay(FakeLedger):
     """A ledger that knows how many days of its index were read."""
 

@@ -92,7 +92,7 @@ def test_a_dry_run_says_that_it_counts_what_came_before(
     assert "s3://old/orders/a.csv → shop/orders/history/a.csv" in printed
     count(deployment.adapters, request, as_json=True)
     one = {"source": "s3://old/orders/a.csv", "key": "shop/orders/history/a.csv", "size": 5}
-    assert json.loads(capsys.readouterr().out) == {"due": [one], "ignored": 1}
+    assert json.loads(capsys.readouterr().out) == {"due": [one], "ignored": 1, "foreign": 0}
 
 
 def test_only_options_of_its_own_are_advised() -> None:
@@ -110,14 +110,23 @@ def test_an_invalid_contract_of_another_table_stops_no_backfill() -> None:
     assert requested(deployment.adapters, "s3://old/a/", TABLE, "", 1).target == "shop/orders/"
 
 
-def test_no_file_lands_under_a_prefix_of_another_table() -> None:
-    """A folder whose keys the contract of another table claims is left out, and named."""
+def test_no_file_lands_under_a_prefix_of_another_table(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A folder whose keys the contract of another table claims is left out, before and in a run."""
     deployment = Deployment()
     nested = "customProperties: [{property: landingPrefix, value: shop/orders/returns/}]\n"
     deployment.lake.put_text(f"contracts/{OTHER_TABLE}.yaml", (nested + RETURNS).encode())
     for name in ("a.csv", "returns/b.csv"):
         deployment.landing.put_elsewhere("old", f"orders/{name}", b"id\n1\n")
     request = requested(deployment.adapters, "s3://old/orders/", TABLE, "", 1)
+    count(deployment.adapters, request, as_json=True)
+    counted = json.loads(capsys.readouterr().out)
+    assert [each["key"] for each in counted["due"]] == ["shop/orders/a.csv"]
+    assert (counted["ignored"], counted["foreign"]) == (0, 1)
+    count(deployment.adapters, request, as_json=False)
+    assert "1 files," in (printed := shown(capsys))
+    assert "1 key of another table" in printed
     *_, last = bring(deployment.adapters, request, deployment.settle)
     assert [(each.key, each.step) for each in last.left] == [
         ("shop/orders/returns/b.csv", Step.FOREIGN)
