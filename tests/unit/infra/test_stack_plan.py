@@ -234,6 +234,21 @@ def test_what_a_stage_uses_is_in_its_region(name: str, value: str) -> None:
         refuse_unfit(_STAGE, {name: value.format("eu-west-1")}, *_FILES)
 
 
+@pytest.mark.parametrize(
+    ("bucket", "lake"),
+    [
+        (f"lakegate-shop-{kind}-123456789012-eu-central-1", {})
+        for kind in ("lake", "landing", "code")
+    ]
+    + [("their-lake", {"LakeBucketName": "their-lake"})],
+)
+def test_no_bucket_of_the_stage_is_one_of_others(bucket: str, lake: dict[str, str]) -> None:
+    """Each report and data file that the stage writes would come in as a file, with an alert."""
+    chosen = {**lake, "LandingBucketArns": f"arn:aws:s3:::their-files,arn:aws:s3:::{bucket}"}
+    with pytest.raises(LakegateError, match=f"LandingBucketArns has '{bucket}', .* take it out"):
+        refuse_unfit(_STAGE, chosen, *_FILES)
+
+
 def test_settings_that_lambda_does_not_take_are_refused() -> None:
     """Variables of more than 4 KB would end the update of the stack; the longest are named.
 
