@@ -108,7 +108,8 @@ def start_due(adapters: Adapters, measured: Iterable[Need] | None = None) -> Ite
     """Start the compaction of every table, or of these, that needs it.
 
     Those whose last one began longest ago come first, so that none waits for ever behind others;
-    of those without any the one with the most small files. One that cannot be started does not stop the others; then raises its LakegateError at the end.
+    of those without any the one with the most small files. One that cannot be started does not stop
+    the others; then raises its LakegateError at the end.
     """
     found = needs(adapters) if measured is None else measured
     due, last = [need for need in found if not need.why_not], adapters.ledger.compactions().last
