@@ -188,14 +188,15 @@ def _claim(adapters: Adapters, request: Backfill, holder: str) -> None:
     try:
         adapters.ledger.claim(_lease(request), holder, now, until)
     except Moved as taken:
-        raise _busy(request) from taken
+        raise _busy(adapters, request) from taken
 
 
-def _busy(request: Backfill) -> LakegateError:
-    minutes = _LEASE.seconds // 60
+def _busy(adapters: Adapters, request: Backfill) -> LakegateError:
+    until = times.moment(adapters.ledger.claimed(_lease(request)))
+    after = f"after {until}, when its claim of the table ends" if until else "now"
     message = (
         f"another backfill of {request.table} is under way, and two would copy files twice\n"
-        f"Wait for its end; if it was killed, repeat the command in {minutes} minutes"
+        f"Wait for its end; if it was killed, repeat the command {after}"
     )
     return LakegateError("BACKFILL_RUNS", message)
 
@@ -310,4 +311,4 @@ def _saved(adapters: Adapters, request: Backfill, source: Source, copy: Brought)
     try:
         return adapters.ledger.save_brought(request.table, source.uri, copy)
     except Moved as moved:
-        raise _busy(request) from moved
+        raise _busy(adapters, request) from moved

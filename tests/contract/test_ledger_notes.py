@@ -135,6 +135,7 @@ def test_one_holder_has_a_claim(ledger: AnyLedger) -> None:
     with pytest.raises(Moved):
         ledger.claim("work", "b", "2026-01-02", "2026-01-09")
     ledger.claim("work", "a", "2026-01-02", "2026-01-04")
+    assert (ledger.claimed("work"), ledger.claimed("other")) == ("2026-01-04", "")
     ledger.claim("other", "b", "2026-01-02", "2026-01-04")
     ledger.release("work", "b")
     with pytest.raises(Moved):

@@ -234,6 +234,10 @@ class FakeLedger(FakeCharges):
             raise Moved([name])
         self._claims[name] = (holder, until)
 
+    def claimed(self, name: str) -> str:
+        """See Ledger.claimed."""
+        return self._claims.get(name, ("", ""))[1]
+
     def release(self, name: str, holder: str) -> None:
         """See Ledger.release."""
         with suppress(Moved):

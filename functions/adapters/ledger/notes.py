@@ -146,6 +146,10 @@ class Notes:
         except ConditionFailed as refused:
             raise Moved([name]) from refused
 
+    def claimed(self, name: str) -> str:
+        """Return until when a piece of work is claimed, "" if nobody has claimed it."""
+        return str(self._kept(name).get("until", ""))
+
     def release(self, name: str, holder: str) -> None:
         """End the holder's claim, if it still has it."""
         with suppress(Moved):
