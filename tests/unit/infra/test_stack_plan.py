@@ -135,6 +135,7 @@ _JAR = "s3://lakegate-jars-123456789012/libraries/iceberg-aws-bundle-1.10.0-{:03
     [
         ("AlertTopicArn", "arn:aws:sns:eu-west-1:123456789012:a.fifo", "the ARN of a standard"),
         ("TableMetrics", "yes", "one of true, false"),
+        ("MostBatchFiles", "29", "1 to 28, as a job run's arguments have no room"),
         ("JobTimeoutMinutes", "3", "a whole number, 5 at least and 1440 at most"),
         ("GraceSeconds", "2.5", "a whole number, 0 at least"),
         ("UploadConcurrency", "two", "a whole number, 2 at least and 1000 at most"),
