@@ -89,5 +89,6 @@ class Compactions:
     @classmethod
     def from_json(cls, text: str, revision: int) -> "Compactions":
         """Return what `to_json` wrote."""
-        since, under_way, *last = json.loads(text)
-        return cls(tuple(Compaction(**each) for each in under_way), since, *last, revision=revision)
+        since, under_way, *more = json.loads(text)  # an older release kept no more
+        last = dict(*more)
+        return cls(tuple(Compaction(**each) for each in under_way), since, last, revision)
