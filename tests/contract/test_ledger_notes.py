@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from functions.adapters.ledger.notes import Moved
+from functions.adapters.ledger.notes import Claimed, Moved
 from functions.model.budget import Charge, Spending
 from functions.model.notes.brought import Brought
 from functions.model.notes.compactions import Compaction, Compactions
@@ -135,11 +135,11 @@ def test_one_holder_has_a_claim(ledger: AnyLedger) -> None:
     with pytest.raises(Moved):
         ledger.claim("work", "b", "2026-01-02", "2026-01-09")
     ledger.claim("work", "a", "2026-01-02", "2026-01-04")
-    assert (ledger.claimed("work"), ledger.claimed("other")) == ("2026-01-04", "")
     ledger.claim("other", "b", "2026-01-02", "2026-01-04")
     ledger.release("work", "b")
-    with pytest.raises(Moved):
+    with pytest.raises(Claimed) as refused:
         ledger.claim("work", "b", "2026-01-03", "2026-01-09")
+    assert refused.value.until == "2026-01-04"
     ledger.release("work", "a")
     ledger.claim("work", "b", "2026-01-03", "2026-01-04")
     ledger.claim("work", "a", "2026-01-05", "2026-01-06")

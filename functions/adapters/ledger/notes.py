@@ -36,6 +36,14 @@ class Moved(Transient):
         super().__init__("LEDGER_MOVED", message)
 
 
+class Claimed(Moved):
+    """Another process has a piece of work, `until` then at most."""
+
+    def __init__(self, name: str, until: str) -> None:
+        super().__init__([name])
+        self.until = until
+
+
 class Notes:
     """What processes note in the ledger's table for each other."""
 
@@ -137,18 +145,14 @@ class Notes:
         return replace(copy, revision=copy.revision + 1)
 
     def claim(self, name: str, holder: str, now: str, until: str) -> None:
-        """Claim a piece of work for a holder until then. Raise Moved if another one has it."""
+        """Claim a piece of work for a holder until then. Raise Claimed if another one has it."""
         free = Attr("id").not_exists() | Attr("until").lt(now) | Attr("holder").eq(holder)
         item = {"id": name, "holder": holder, "until": until}
         try:
             with translated(UNAVAILABLE):
                 self._table.put_item(Item=item, ConditionExpression=free)
         except ConditionFailed as refused:
-            raise Moved([name]) from refused
-
-    def claimed(self, name: str) -> str:
-        """Return until when a piece of work is claimed, "" if nobody has claimed it."""
-        return str(self._kept(name).get("until", ""))
+            raise Claimed(name, str(self._kept(name).get("until", ""))) from refused
 
     def release(self, name: str, holder: str) -> None:
         """End the holder's claim, if it still has it."""
