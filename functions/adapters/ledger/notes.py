@@ -102,13 +102,13 @@ class Notes:
     def compactions(self) -> Compactions:
         """Return the compactions under way, none before the first save."""
         kept = self._kept(_COMPACTIONS)
-        known, revision = kept.get("known"), int(kept.get("revision", 0))
-        return Compactions.from_json(known, revision) if known else Compactions()
+        known, last = kept.get("known"), kept.get("last", {})  # an older release keeps none
+        return Compactions.from_json(known, last, int(kept["revision"])) if known else Compactions()
 
     def save_compactions(self, compactions: Compactions) -> None:
         """Save them. Raise Moved if another process saved them meanwhile."""
-        known = {"known": compactions.to_json()}
-        self._put_revision(_COMPACTIONS, known, compactions.revision)
+        item = {"known": compactions.to_json(), "last": dict(compactions.last)}
+        self._put_revision(_COMPACTIONS, item, compactions.revision)
 
     def note_compacted(self, branch: str) -> None:
         """Note for ever that a compaction, by the name of its branch, is about to be published."""

@@ -83,12 +83,11 @@ class Compactions:
         return replace(self, under_way=(*others, new) if new else others)
 
     def to_json(self) -> str:
-        """Return them as JSON, without the revision."""
-        return json.dumps([self.since, [asdict(each) for each in self.under_way], self.last])
+        """Return them as JSON, without the revision and when each table's began last."""
+        return json.dumps([self.since, [asdict(each) for each in self.under_way]])
 
     @classmethod
-    def from_json(cls, text: str, revision: int) -> "Compactions":
-        """Return what `to_json` wrote."""
-        since, under_way, *more = json.loads(text)  # an older release kept no more
-        last = dict(*more)
+    def from_json(cls, text: str, last: Mapping[str, str], revision: int) -> "Compactions":
+        """Return what `to_json` wrote, with what is kept beside it."""
+        since, under_way = json.loads(text)
         return cls(tuple(Compaction(**each) for each in under_way), since, last, revision)
