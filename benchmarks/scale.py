@@ -25,7 +25,7 @@ from benchmarks.parameters import (
 )
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "scale.md"
-ENDPOINTS, ALARMS, _SECRETS = 4, 39, 7
+ENDPOINTS, ALARMS, _SECRETS = 4, 40, 7
 QUEUE_MINUTES = 360  # QueueTimeoutMinutes as shipped
 STEPS, AWS, SETTINGS, REQUESTS, SHARED = Steps(), Aws.known(), Settings(), Requests(), Shared()
 _MILLION = 1_000_000

@@ -58,7 +58,6 @@ class Target:
 
     collector: Collector
     lake: Lake
-    stage: str
     dead_letters: BodyQueue
 
 
@@ -80,7 +79,7 @@ def send_lineage(target: Target, body: str) -> None:
 
 def _lineage(target: Target, announcement: Announcement) -> Lineage:
     report = _report(target.lake, announcement.report)
-    return Lineage(announcement, target.stage, report, _contract(target.lake, announcement))
+    return Lineage(announcement, target.lake.bucket, report, _contract(target.lake, announcement))
 
 
 def _report(lake: Lake, key: str) -> AuditReport | None:
@@ -111,7 +110,6 @@ def target() -> Target:
     return Target(
         Collector(settings.lineage_url, Bearer(Secret(vault, secret)) if secret else None),
         Lake(s3, settings.lake_bucket, limits=settings.limits),
-        settings.stage,
         BodyQueue(sqs, settings.lineage_dead_letters),
     )
 

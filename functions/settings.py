@@ -248,7 +248,6 @@ class LineageSettings(FromEnvironment):
     those of contracts and reports are the stage's.
     """
 
-    stage: str
     lake_bucket: str
     lineage_url: str
     lineage_dead_letters: str

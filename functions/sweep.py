@@ -139,11 +139,11 @@ def _due(adapters: Adapters, before: str) -> Iterator[Ingestion]:
     """
     startable = _Startable(room=has_room(adapters))
     queued = Queued(adapters, before)
-    waiting, not_run = [], 0
+    waiting, not_run = [], list[str]()
     for listed in adapters.ledger.unfinished(queued.at):
         if listed.state in IN_FLIGHT:
             waiting.append(listed.tables)
-            not_run += queueing.awaits_run(listed)
+            not_run += [listed.saved_at] if queueing.awaits_run(listed) else []
         if listed.awaits_shared_run:
             queued.add(listed)
         elif listed.saved_at >= before:

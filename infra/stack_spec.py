@@ -89,7 +89,7 @@ def refuse_unfit(
     """
     read = template.read(app)
     faults = [*template.unfit(read, chosen), *template.unfit(template.read(platform), chosen)]
-    faults = [*dict.fromkeys(faults), *_elsewhere(stage, chosen)]
+    faults = [*dict.fromkeys(faults), *_elsewhere(stage, chosen), *_own(read, stage, chosen)]
     faults = faults or [*_unfit_together({**template.defaults(read), **chosen})]
     if faults := [*faults, *_too_long(read, stage, chosen, authority)]:
         raise LakegateError("BAD_SETTING", "\n".join(faults))
@@ -115,6 +115,15 @@ def _elsewhere(stage: Stage, chosen: Mapping[str, str]) -> Iterator[str]:
             named = _IN_REGION.match(arn.strip())
             if named and named[1] != stage.region:
                 yield f"{name} is in {named[1]}, and the stage in {stage.region}: name one there"
+
+
+def _own(read: Template, stage: Stage, chosen: Mapping[str, str]) -> Iterator[str]:
+    """Yield the stage's buckets that are named as others': what it writes would land there."""
+    lake = chosen.get("LakeBucketName") or stage.lake_bucket
+    own = {lake, stage.artifact_bucket, _references(read, stage, chosen)["LandingBucket"]}
+    named = [arn.rpartition(":")[2] for arn in chosen.get("LandingBucketArns", "").split(",")]
+    for bucket in sorted(own.intersection(named)):
+        yield f"LandingBucketArns has {bucket!r}, a bucket of the stage itself: take it out"
 
 
 def _too_long(

@@ -22,6 +22,7 @@ from access.tables.rows import Stream
 from access.tables.streaming import reading
 from functions.adapters.all import Adapters
 from functions.adapters.iceberg.files import data_files
+from functions.adapters.iceberg.manifests import live
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import contracts_of
 from functions.model.commits import Commit
@@ -117,7 +118,7 @@ def _sequences(table: Table) -> dict[str, int]:
     snapshot = table.current_snapshot()
     sequences: dict[str, int] = {}
     for manifest in snapshot.manifests(table.io) if snapshot else ():
-        for entry in manifest.fetch_manifest_entry(table.io):
+        for entry in live(manifest, table.io):
             sequences[entry.data_file.file_path] = entry.file_sequence_number or 0
     return sequences
 

@@ -28,7 +28,7 @@ from itertools import islice
 
 from functions.adapters.all import Adapters
 from functions.adapters.landing import Source
-from functions.adapters.ledger.notes import Moved
+from functions.adapters.ledger.notes import Claimed, Moved
 from functions.adapters.s3 import Missing, Overwritten
 from functions.model.ingestion import Ingestion, State
 from functions.model.notes.brought import Brought
@@ -183,15 +183,15 @@ def _claim(adapters: Adapters, request: Backfill, holder: str) -> None:
     until = times.text(datetime.fromisoformat(now) + _LEASE)
     try:
         adapters.ledger.claim(_lease(request), holder, now, until)
-    except Moved as taken:
-        raise _busy(request) from taken
+    except Claimed as taken:
+        raise _busy(request, taken.until) from taken
 
 
-def _busy(request: Backfill) -> LakegateError:
-    minutes = _LEASE.seconds // 60
+def _busy(request: Backfill, until: str = "") -> LakegateError:
+    after = f" after {times.moment(until)}, when its claim of the table ends" if until else ""
     message = (
         f"another backfill of {request.table} is under way, and two would copy files twice\n"
-        f"Wait for its end; if it was killed, repeat the command in {minutes} minutes"
+        f"Wait for its end; if it was killed, repeat the command{after}"
     )
     return LakegateError("BACKFILL_RUNS", message)
 

@@ -1,7 +1,8 @@
 """OpenLineage events of an ingestion: which file became which rows of which table, by which checks.
 
 OpenLineage specification, "Object model", "Naming": a dataset has a namespace and a name. A landed
-object is `s3://<bucket>` and its key; a table is `lakegate://<stage>` and its name.
+object is `s3://<bucket>` and its key; a table is `lakegate://<lake bucket>` and its name, as only
+buckets have names that no stage of another account or region has.
 """
 
 import uuid
@@ -39,11 +40,11 @@ class Lineage:
     """The known facts about an ingestion, for one of its tables.
 
     `report` is None if its run left none, `contract` if no contract claimed the file or its text is
-    gone. `stage` names the deployment.
+    gone. `lake` is the deployment's lake bucket.
     """
 
     announcement: Announcement
-    stage: str
+    lake: str
     report: AuditReport | None = None
     contract: Contract | None = None
 
@@ -57,7 +58,7 @@ def events(lineage: Lineage) -> list[Document]:
     done = announced.state is State.PUBLISHED
     run = {"runId": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{PRODUCER}:{announced.id}"))}
     job = {
-        "namespace": _namespace(lineage.stage),
+        "namespace": _namespace(lineage.lake),
         "name": f"ingest {announced.table}".strip(),
         "facets": _job_facets(lineage),
     }
@@ -72,8 +73,8 @@ def events(lineage: Lineage) -> list[Document]:
     return [{**common, **began, "run": run, "job": job}, {**common, **ended, "job": job, **told}]
 
 
-def _namespace(stage: str) -> str:
-    return f"lakegate://{stage}"
+def _namespace(lake: str) -> str:
+    return f"lakegate://{lake}"
 
 
 def _facet(class_: str, **values: Any) -> Document:
@@ -150,7 +151,7 @@ def _output(lineage: Lineage) -> Document:
         facets["symlinks"] = _facet("SymlinksDatasetFacet", identifiers=[link])
     written = announced.state is State.PUBLISHED
     return {
-        "namespace": _namespace(lineage.stage),
+        "namespace": _namespace(lineage.lake),
         "name": announced.table,
         "facets": facets,
         "outputFacets": {"outputStatistics": _statistics(lineage)} if written else {},

@@ -1,9 +1,13 @@
-"""Tell people once a day that the budget of job runs is used up, and what waits for it."""
+"""Tell people once a day that the budget of job runs has no room, and what waits for it."""
+
+from collections.abc import Sequence
+from datetime import timedelta
 
 from functions.adapters.all import Adapters
 from functions.model.budget import Spending
 from functions.model.messages.alert import Alert
 from functions.notifications.blocks import notice
+from lakegate import times
 
 _REMEDY = (
     "They stay in their queues and go on by themselves after 00:00 UTC. To start them now, raise "
@@ -11,18 +15,25 @@ _REMEDY = (
 )
 
 
-def tell_budget(adapters: Adapters, spending: Spending, files: int) -> None:
-    """Alert people if the day's budget is used up while files wait for a job run."""
+def tell_budget(adapters: Adapters, spending: Spending, waiting: Sequence[str]) -> None:
+    """Alert people if files have waited for a job run, since these times, and none may start.
+
+    Where runs under way may still leave room, a file must have waited long: what is held for a run
+    that died is free again after midnight only.
+    """
     settings = adapters.settings
-    if files and spending.is_used_up(settings.daily_budget_usd):
-        alert = budget_used_up(spending, settings.daily_budget_usd, files, settings.stage)
+    budget, long_ago = settings.daily_budget_usd, timedelta(minutes=settings.overdue_minutes)
+    late = bool(waiting) and min(waiting) < times.earlier(adapters.now(), long_ago)
+    if waiting and (spending.is_used_up(budget) or (late and not spending.admits(budget))):
+        alert = budget_without_room(spending, budget, len(waiting), settings.stage)
         adapters.alerts.post("", alert)
 
 
-def budget_used_up(spending: Spending, budget: int, files: int, stage: str) -> Alert:
+def budget_without_room(spending: Spending, budget: int, files: int, stage: str) -> Alert:
     """Return the alert, which is shown once a day for each amount."""
     wait = "file waits" if files == 1 else "files wait"
-    title = f"The day's budget is used up: {files:,} {wait} for a job run"
+    why = "is used up" if spending.is_used_up(budget) else "has no room"
+    title = f"The day's budget {why}: {files:,} {wait} for a job run"
     amounts = f"EMR Serverless, {spending.day}: {spending.amounts(budget)}."
     words = f"{amounts} {_REMEDY.format(stage=stage or 'S')}"
     return notice(title, words, f"{spending.day} budget {budget}", "DAILY_BUDGET")

@@ -1,7 +1,8 @@
 """Connect a shared run to S3, Nessie and Spark."""
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from pyspark.sql import SparkSession
 
@@ -14,7 +15,11 @@ from spark_jobs.lake.nessie_branch import Branch
 from spark_jobs.lake.storage import Storage
 from spark_jobs.run.attempt import carry_out, wait_for_token
 from spark_jobs.shared.taken_files import Means, TakenFiles
+from spark_jobs.spark.iceberg import forget_rows
 from spark_jobs.spark.session import another_session, started
+
+_Given = ParamSpec("_Given")
+_Made = TypeVar("_Made")
 
 
 def connect(run: SharedRun) -> TakenFiles:
@@ -34,6 +39,16 @@ def means(spark: SparkSession, s3: Any, secrets: Any) -> Means:
         branch=Branch,
         token=lambda spec: wait_for_token(spec, lake(spec).nessie_token),
         together=partial(ingest_group, spark),
-        in_order=partial(ingest_in_order, spark),
-        alone=partial(carry_out, open_session=partial(another_session, spark)),
+        in_order=_afresh(spark, partial(ingest_in_order, spark)),
+        alone=_afresh(spark, partial(carry_out, open_session=partial(another_session, spark))),
     )
+
+
+def _afresh(spark: SparkSession, ingest: Callable[_Given, _Made]) -> Callable[_Given, _Made]:
+    """Return it, but that it first forgets what Spark read of the files before."""
+
+    def carried_out(*given: _Given.args, **named: _Given.kwargs) -> _Made:
+        forget_rows(spark)
+        return ingest(*given, **named)
+
+    return carried_out

@@ -33,6 +33,7 @@ _COMPARISONS = {
     ">": "greaterThan",
     ">=": "greaterThanOrEqual",
 }
+_named: list[tuple[str, Any]] = []  # the sets of scans, each with its table
 
 
 def find_iceberg_table(spark: SparkSession, name: str) -> Any | None:
@@ -165,7 +166,17 @@ def rows_in(spark: SparkSession, table: Any, scans: Sequence[Any]) -> DataFrame:
         tasks.add(scan)
     iceberg.spark.SparkTableCache.get().add(name, table)
     iceberg.spark.ScanTaskSetManager.get().stageTasks(table, name, tasks)
+    _named.append((name, table))
     return spark.read.format("iceberg").option("scan-task-set-id", name).load(name)
+
+
+def forget_rows(spark: SparkSession) -> None:
+    """Forget the scans of all `rows_in` so far, which Iceberg keeps: no one may read these rows."""
+    iceberg = java(spark).org.apache.iceberg.spark
+    while _named:
+        name, table = _named.pop()
+        iceberg.ScanTaskSetManager.get().removeTasks(table, name)
+        iceberg.SparkTableCache.get().remove(name)
 
 
 def bounds(spark: SparkSession, table: Any, column: str, files: Sequence[Any]) -> tuple[Any, Any]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from functions.adapters.ledger.notes import Moved
+from functions.adapters.ledger.notes import Claimed, Moved
 from functions.model.budget import Charge, Spending
 from functions.model.notes.brought import Brought
 from functions.model.notes.compactions import Compaction, Compactions
@@ -103,9 +103,9 @@ def test_compactions_under_way_are_kept_beside_the_ingestions(ledger: AnyLedger)
     ledger.save_compactions(first.with_one(begun))
     with pytest.raises(Moved):
         ledger.save_compactions(first)
-    assert ledger.compactions() == Compactions((begun,), "2026")
+    assert ledger.compactions() == Compactions((begun,), "2026", {"a.b": "2026"})
     ledger.save_compactions(ledger.compactions().exchanged(begun, None))
-    assert ledger.compactions() == Compactions((), "2026")
+    assert ledger.compactions() == Compactions((), "2026", {"a.b": "2026"})
     assert list(ledger.all()) == []
 
 
@@ -137,8 +137,9 @@ def test_one_holder_has_a_claim(ledger: AnyLedger) -> None:
     ledger.claim("work", "a", "2026-01-02", "2026-01-04")
     ledger.claim("other", "b", "2026-01-02", "2026-01-04")
     ledger.release("work", "b")
-    with pytest.raises(Moved):
+    with pytest.raises(Claimed) as refused:
         ledger.claim("work", "b", "2026-01-03", "2026-01-09")
+    assert refused.value.until == "2026-01-04"
     ledger.release("work", "a")
     ledger.claim("work", "b", "2026-01-03", "2026-01-04")
     ledger.claim("work", "a", "2026-01-05", "2026-01-06")

@@ -73,7 +73,7 @@ class Aws:
         """Return a target; `secret` names the one with the API key."""
         bearer = Bearer(Secret(self.vault, secret)) if secret else None
         dead = BodyQueue(self.sqs, self.queue)
-        return Target(Collector(server.address, bearer), self.lake, "dev", dead)
+        return Target(Collector(server.address, bearer), self.lake, dead)
 
     def bodies(self) -> list[str]:
         """Return the bodies in the queue."""

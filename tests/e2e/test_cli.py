@@ -208,7 +208,7 @@ def test_lineage_is_told_of_what_landed(gate: Gate, dropped: dict[str, Result]) 
     for name, columns in (("good.csv", ["id", "amount"]), ("bad.csv", ["id", "amount"])):
         found = gate.adapters.ledger.get(dropped[name].stdout.split()[0])
         (announced,) = announcements(found)
-        target = Target(collector, gate.adapters.lake, "local", collector)
+        target = Target(collector, gate.adapters.lake, collector)
         send_lineage(target, announced.text())
         (source,), (table,) = sent[-1]["inputs"], sent[-1]["outputs"]
         assert [each["name"] for each in table["facets"]["schema"]["fields"]] == columns

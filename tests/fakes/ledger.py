@@ -10,7 +10,7 @@ from operator import attrgetter
 from functions.adapters.ledger.groups import is_large
 from functions.adapters.ledger.items import size
 from functions.adapters.ledger.ledger import fit_together
-from functions.adapters.ledger.notes import Moved
+from functions.adapters.ledger.notes import Claimed, Moved
 from functions.adapters.ledger.reads import Outline, UnknownIngestion
 from functions.model import queueing, steps
 from functions.model.ingestion import Ingestion, State, landing
@@ -231,7 +231,7 @@ class FakeLedger(FakeCharges):
         """See Ledger.claim."""
         by, end = self._claims.get(name, (holder, ""))
         if by != holder and end >= now:
-            raise Moved([name])
+            raise Claimed(name, end)
         self._claims[name] = (holder, until)
 
     def release(self, name: str, holder: str) -> None:

@@ -67,9 +67,9 @@ def read(key: str, facet: dict[str, Any]) -> Any:
 @pytest.mark.parametrize(
     "lineage",
     [
-        Lineage(PUBLISHED, "dev", GOOD, CONTRACT),
-        Lineage(REJECTED, "dev", REPORT, CONTRACT),
-        Lineage(PUBLISHED, "dev", GOOD, replace(CONTRACT, transform="SELECT id FROM file")),
+        Lineage(PUBLISHED, "a-lake", GOOD, CONTRACT),
+        Lineage(REJECTED, "a-lake", REPORT, CONTRACT),
+        Lineage(PUBLISHED, "a-lake", GOOD, replace(CONTRACT, transform="SELECT id FROM file")),
     ],
     ids=["published", "rejected", "transformed"],
 )
@@ -96,7 +96,7 @@ def test_the_client_takes_the_events() -> None:
     from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
     from openlineage.client.serde import Serde
 
-    for event in events(Lineage(PUBLISHED, "dev", GOOD, CONTRACT)):
+    for event in events(Lineage(PUBLISHED, "a-lake", GOOD, CONTRACT)):
         theirs = json.loads(
             Serde.to_json(
                 RunEvent(

@@ -24,6 +24,7 @@ from spark_jobs.shared.serve import serve
 from spark_jobs.shared.serving import means
 from spark_jobs.shared.taken_files import TakenFiles
 from spark_jobs.shared.work_queue import SqsQueues
+from spark_jobs.spark.jvm import java
 from tests.fakes.schema import validate_report
 from tests.services import fresh_session
 from tests.spark.conftest import Job, parquet
@@ -305,6 +306,21 @@ def test_an_earlier_tries_branch_is_used_again(job: Job, contract: Any, table: s
     second = _report(spec)
     assert second.base_hash == job.services.catalog.head("main") != first.base_hash
     assert len(job.rows(table, spec.branch)) == 2 * _ROWS
+
+
+def test_a_run_remembers_the_scans_of_one_file_alone(job: Job, contract: Any, table: str) -> None:
+    """What Iceberg keeps for a file does not add up in a run that takes files for days."""
+    queried = contract("parquet", write="spark")
+    specs = _specs(job, {str(n): parquet(_good(n)) for n in range(3)}, queried, table)
+    kept = java(job.warm_spark).org.apache.iceberg.spark.SparkTableCache.get()
+    sizes = []
+    for spec in specs:
+        files = _files(job, [spec])
+        files.ingest_alone(replace(spec, branch="", base_hash=""))
+        assert _report(spec).verdict is Verdict.PASSED
+        sizes.append(kept.size())
+    assert sizes[0] > 0
+    assert sizes == sizes[:1] * 3
 
 
 def test_a_group_whose_files_all_fail_writes_nothing(job: Job, contract: Any, table: str) -> None:

@@ -1,12 +1,12 @@
 """Register data files in a table, and remove others, by metadata alone.
 
-It mends two faults of pyiceberg 0.12.0: what is appended gets the table's default partition spec,
-and threads that look for removed files share what each has read.
+It mends faults of pyiceberg 0.12.0: what is appended gets the table's default partition spec, and
+threads that look for removed files share what each has read, and keep all of it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from pyiceberg.manifest import DataFile, ManifestFile
+from pyiceberg.manifest import DataFile, ManifestEntry, ManifestEntryStatus
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.snapshots import Operation
 from pyiceberg.table.update import (
@@ -15,6 +15,8 @@ from pyiceberg.table.update import (
     UpdateTableMetadata,
 )
 from pyiceberg.table.update.snapshot import _OverwriteFiles
+
+from functions.adapters.iceberg.manifests import live
 
 
 def exchange(table: Table, old: Sequence[DataFile], new: Sequence[DataFile]) -> None:
@@ -29,19 +31,36 @@ def exchange(table: Table, old: Sequence[DataFile], new: Sequence[DataFile]) -> 
 
 
 class Removal(_OverwriteFiles):
-    """A removal whose threads each judge a manifest by themselves.
+    """A removal that finds the removed files manifest by manifest, without their statistics.
 
-    pyiceberg's threads share an evaluator, which keeps the partitions of what it reads: now and
-    then it takes those of another manifest, and does not find a file that is there.
+    pyiceberg's threads hold many manifests at a time. And they share an evaluator, which keeps the
+    partitions of what it reads: now and then it takes those of another manifest, and does not find
+    a file that is there.
     """
 
-    def _build_manifest_evaluator(self, spec_id: int) -> Callable[[ManifestFile], bool]:
-        build = super()._build_manifest_evaluator
+    def _deleted_entries(self) -> list[ManifestEntry]:
+        before = self._transaction.table_metadata.snapshot_by_id(self._parent_snapshot_id or 0)
+        manifests = before.manifests(self._io) if before else []
+        specs = {manifest.partition_spec_id for manifest in manifests}
+        may_have = {spec_id: self._build_manifest_evaluator(spec_id) for spec_id in specs}
+        removed = [
+            self._deleted(entry)
+            for manifest in manifests
+            if may_have[manifest.partition_spec_id](manifest)
+            for entry in live(manifest, self._io)
+            if entry.data_file in self._deleted_data_files
+        ]
+        self._validate_required_deletes(removed)
+        return removed
 
-        def alone(manifest: ManifestFile) -> bool:
-            return build(spec_id)(manifest)
-
-        return alone
+    def _deleted(self, entry: ManifestEntry) -> ManifestEntry:
+        return ManifestEntry.from_args(
+            status=ManifestEntryStatus.DELETED,
+            snapshot_id=self._snapshot_id,
+            sequence_number=entry.sequence_number,
+            file_sequence_number=entry.file_sequence_number,
+            data_file=entry.data_file,
+        )
 
 
 def append(change: Transaction, files: Sequence[DataFile]) -> None:

@@ -31,6 +31,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Record
 from pyiceberg.types import PrimitiveType, StringType, TimestamptzType
 
+from functions.adapters.iceberg.manifests import entries, live
 from lakegate.audit.audit_tables import PUBLISHED, TABLES, Entry, HistoryTable
 from lakegate.errors import Permanent
 from lakegate.job.upkeep import FEWEST, SMALL_SHARE, TARGET_SIZE, USUAL_TARGET
@@ -104,8 +105,7 @@ class TableFilesReader:
 
     def _read_manifest(self, manifest: ManifestFile) -> frozenset[str]:
         """Return the files that a manifest names, including those it deletes."""
-        entries = manifest.fetch_manifest_entry(self._io, discard_deleted=False)
-        return frozenset(entry.data_file.file_path for entry in entries)
+        return frozenset(entry.data_file.file_path for entry in entries(manifest, self._io))
 
 
 def _unless_gone(
@@ -125,15 +125,15 @@ def _statistics(table: TableMetadata) -> Iterator[str]:
 
 
 def data_files(table: Table) -> Iterator[DataFile]:
-    """Yield every data file that a query of the table reads."""
+    """Yield every data file that a query of the table reads, without statistics."""
     read = [each for each in manifests_of(table) if each.content == ManifestContent.DATA]
     with ThreadPoolExecutor(_PARALLEL) as pool:
-        for entries in pool.map(lambda manifest: manifest.fetch_manifest_entry(table.io), read):
-            yield from (entry.data_file for entry in entries)
+        for found in pool.map(lambda manifest: list(live(manifest, table.io)), read):
+            yield from (entry.data_file for entry in found)
 
 
 def added(table: Table) -> Iterator[DataFile]:
-    """Yield the data files that the table's newest commit added."""
+    """Yield the data files that the table's newest commit added, with their statistics."""
     snapshot = table.current_snapshot()
     if snapshot is None:
         return
@@ -323,7 +323,7 @@ def totals(manifests: Iterable[ManifestFile], io: FileIO) -> tuple[int, int, int
             counts = manifest.added_rows_count, manifest.existing_rows_count
             rows[DataFileContent.DATA] += sum(filter(None, counts))
         else:
-            for entry in manifest.fetch_manifest_entry(io):
+            for entry in live(manifest, io):
                 rows[entry.data_file.content] += entry.data_file.record_count
     positions = rows[DataFileContent.POSITION_DELETES]
     return rows[DataFileContent.DATA], positions, rows[DataFileContent.EQUALITY_DELETES]
@@ -337,7 +337,7 @@ def change_of(
     old = [manifest for path, manifest in before.items() if path not in after]
     new = [manifest for path, manifest in after.items() if path not in before]
     for sign, manifests in ((-1, old), (1, new)):
-        for file in (e.data_file for m in manifests for e in m.fetch_manifest_entry(io)):
+        for file in (entry.data_file for each in manifests for entry in live(each, io)):
             if file.content == DataFileContent.DATA:
                 rows += sign * file.record_count
                 files[file.file_path] += sign

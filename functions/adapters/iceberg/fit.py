@@ -23,6 +23,7 @@ from pyiceberg.types import (
 )
 
 from functions.adapters.iceberg.errors import CannotRebase
+from functions.adapters.iceberg.manifests import live
 
 
 def require_fit(
@@ -64,7 +65,7 @@ def _files(table: Table) -> Iterator[str]:
     """Yield the addresses of the table's data files and delete files."""
     snapshot = table.current_snapshot()
     for manifest in snapshot.manifests(table.io) if snapshot else []:
-        for entry in manifest.fetch_manifest_entry(table.io):
+        for entry in live(manifest, table.io):
             yield entry.data_file.file_path
 
 

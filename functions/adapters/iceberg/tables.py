@@ -47,6 +47,7 @@ from functions.adapters.iceberg.files import (
     totals,
 )
 from functions.adapters.iceberg.fit import require_fit, specs_of
+from functions.adapters.iceberg.manifests import live
 from functions.adapters.iceberg.rest import NessieCatalog
 from functions.adapters.secrets import Bearer, Secret
 from functions.model.intent import Intent
@@ -220,8 +221,8 @@ class Tables:
             data = [each for each in manifests if each.content == ManifestContent.DATA]
             chance = Random(reference)  # noqa: S311 - a sample
             for manifest in chance.sample(data, min(len(data), most or len(data))):
-                entries = manifest.fetch_manifest_entry(S3FileIO({CLIENT: self._s3}))
-                paths = [entry.data_file.file_path for entry in entries]
+                found = live(manifest, S3FileIO({CLIENT: self._s3}))
+                paths = [entry.data_file.file_path for entry in found]
                 share = min(len(paths), -(-most // len(data)) or len(paths))
                 yield from chance.sample(paths, share)
 

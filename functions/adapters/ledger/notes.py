@@ -36,6 +36,14 @@ class Moved(Transient):
         super().__init__("LEDGER_MOVED", message)
 
 
+class Claimed(Moved):
+    """Another process has a piece of work, `until` then at most."""
+
+    def __init__(self, name: str, until: str) -> None:
+        super().__init__([name])
+        self.until = until
+
+
 class Notes:
     """What processes note in the ledger's table for each other."""
 
@@ -94,13 +102,13 @@ class Notes:
     def compactions(self) -> Compactions:
         """Return the compactions under way, none before the first save."""
         kept = self._kept(_COMPACTIONS)
-        known, revision = kept.get("known"), int(kept.get("revision", 0))
-        return Compactions.from_json(known, revision) if known else Compactions()
+        known, last = kept.get("known"), kept.get("last", {})  # an older release keeps none
+        return Compactions.from_json(known, last, int(kept["revision"])) if known else Compactions()
 
     def save_compactions(self, compactions: Compactions) -> None:
         """Save them. Raise Moved if another process saved them meanwhile."""
-        known = {"known": compactions.to_json()}
-        self._put_revision(_COMPACTIONS, known, compactions.revision)
+        item = {"known": compactions.to_json(), "last": dict(compactions.last)}
+        self._put_revision(_COMPACTIONS, item, compactions.revision)
 
     def note_compacted(self, branch: str) -> None:
         """Note for ever that a compaction, by the name of its branch, is about to be published."""
@@ -137,14 +145,14 @@ class Notes:
         return replace(copy, revision=copy.revision + 1)
 
     def claim(self, name: str, holder: str, now: str, until: str) -> None:
-        """Claim a piece of work for a holder until then. Raise Moved if another one has it."""
+        """Claim a piece of work for a holder until then. Raise Claimed if another one has it."""
         free = Attr("id").not_exists() | Attr("until").lt(now) | Attr("holder").eq(holder)
         item = {"id": name, "holder": holder, "until": until}
         try:
             with translated(UNAVAILABLE):
                 self._table.put_item(Item=item, ConditionExpression=free)
         except ConditionFailed as refused:
-            raise Moved([name]) from refused
+            raise Claimed(name, str(self._kept(name).get("until", ""))) from refused
 
     def release(self, name: str, holder: str) -> None:
         """End the holder's claim, if it still has it."""

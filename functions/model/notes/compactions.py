@@ -1,6 +1,7 @@
 """Compactions under way, as the ledger has them: no others are ever published."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -9,6 +10,7 @@ from lakegate.job.upkeep import UPKEEP
 
 _MOMENT = "%Y%m%dT%H%M%S"
 _TOKEN = 16  # hexadecimal digits
+_REMEMBERED = 1_000  # tables
 
 
 @dataclass(frozen=True)
@@ -56,16 +58,24 @@ class Compactions:
     """The compactions under way.
 
     `since` is the time from which on the ledger knows every compaction: "" before the first, and
-    after it was lost. `revision` counts the saves.
+    after it was lost. `last` has when that of each table began last, of a thousand tables.
+    `revision` counts the saves.
     """
 
     under_way: tuple[Compaction, ...] = ()
     since: str = ""
+    last: Mapping[str, str] = field(default_factory=dict)
     revision: int = field(default=0, compare=False)
 
     def with_one(self, begun: Compaction) -> "Compactions":
         """Return them with one more."""
-        return replace(self, under_way=(*self.under_way, begun), since=self.since or begun.at)
+        last = sorted(({**self.last, begun.table: begun.at}).items(), key=lambda each: each[1])
+        return replace(
+            self,
+            under_way=(*self.under_way, begun),
+            since=self.since or begun.at,
+            last=dict(last[-_REMEMBERED:]),
+        )
 
     def exchanged(self, old: Compaction, new: Compaction | None) -> "Compactions":
         """Return them with `new` in the place of `old`, or nothing there."""
@@ -73,11 +83,11 @@ class Compactions:
         return replace(self, under_way=(*others, new) if new else others)
 
     def to_json(self) -> str:
-        """Return them as JSON, without the revision."""
+        """Return them as JSON, without the revision and when each table's began last."""
         return json.dumps([self.since, [asdict(each) for each in self.under_way]])
 
     @classmethod
-    def from_json(cls, text: str, revision: int) -> "Compactions":
-        """Return what `to_json` wrote."""
+    def from_json(cls, text: str, last: Mapping[str, str], revision: int) -> "Compactions":
+        """Return what `to_json` wrote, with what is kept beside it."""
         since, under_way = json.loads(text)
-        return cls(tuple(Compaction(**each) for each in under_way), since, revision)
+        return cls(tuple(Compaction(**each) for each in under_way), since, last, revision)

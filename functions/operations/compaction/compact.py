@@ -105,14 +105,16 @@ def _why_not(contract: Contract | None, size: "TableSize") -> str:
 
 
 def start_due(adapters: Adapters, measured: Iterable[Need] | None = None) -> Iterator[Progress]:
-    """Start the compaction of every table, or of these, that needs it, most small files first.
+    """Start the compaction of every table, or of these, that needs it.
 
-    One that cannot be started does not stop the others; then raises its LakegateError at the end.
+    Those whose last one began longest ago come first, so that none waits for ever behind others;
+    of those without any the one with the most small files. One that cannot be started does not stop
+    the others; then raises its LakegateError at the end.
     """
     found = needs(adapters) if measured is None else measured
-    due = [need for need in found if not need.why_not]
+    due, last = [need for need in found if not need.why_not], adapters.ledger.compactions().last
     failed: LakegateError | None = None
-    for need in sorted(due, key=lambda each: -each.size.scattered):
+    for need in sorted(due, key=lambda each: (last.get(each.table, ""), -each.size.scattered)):
         try:
             yield start(adapters, need)
         except LakegateError as error:

@@ -3,7 +3,7 @@
 The authority signs this one certificate; then its key is gone, so it can sign no other.
 """
 
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -22,6 +22,7 @@ from lakegate.trust import PUBLIC
 
 _ARN, _NAME = "CertificateArn", "NessieName"
 _LIFE = timedelta(days=3650)  # ACM renews no imported certificate
+RENEWED_WITH_LEFT = timedelta(days=90)
 _MOST = 500  # characters of an authority as base64; its numbers differ by some bytes
 _NOT_YET = "arn:aws:acm:::certificate/not-yet"
 _SIGNS = x509.KeyUsage(False, False, False, False, False, True, False, False, False)
@@ -42,15 +43,15 @@ class Certified:
 
 
 def keep(site: Site, chosen: Mapping[str, str]) -> None:
-    """Note whom Nessie's clients trust; make authority and certificate where there are none.
+    """Note whom Nessie's clients trust; make authority and certificate if none last for long.
 
     Raises LakegateError BAD_SETTING, CERTIFICATE_UNAVAILABLE.
     """
     if _is_public(chosen):
         site.facts.put({NESSIE_CA: PUBLIC})
-    elif not _held(site):
+    elif not _lasts(_held(site), now := datetime.now(UTC)):
         name = _name(site.stage)
-        made = certified(name, datetime.now(UTC))
+        made = certified(name, now)
         site.facts.put({CERTIFICATE: _imported(site, made), NESSIE_CA: made.fact})
         site.tell(f"made a private authority, and by it a certificate for {name}")
 
@@ -88,6 +89,14 @@ def _held(site: Site) -> dict[str, str]:
     """Return the facts of the stage's own certificate, none if there is none in use."""
     facts = site.facts.read((CERTIFICATE, NESSIE_CA))
     return facts if len(facts) == 2 and facts[NESSIE_CA] != PUBLIC else {}
+
+
+def _lasts(held: Mapping[str, str], now: datetime) -> bool:
+    """Return whether there is a certificate that ends in months; its authority ends with it."""
+    if not held:
+        return False
+    authority = x509.load_der_x509_certificate(b64decode(held[NESSIE_CA]))
+    return authority.not_valid_after_utc > now + RENEWED_WITH_LEFT
 
 
 def _name(stage: Stage) -> str:

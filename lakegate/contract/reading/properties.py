@@ -20,7 +20,7 @@ from lakegate.contract.reading.options import OF_PROPERTY, Options, read_options
 from lakegate.contract.reading.settings import read_pattern, read_zone
 from lakegate.contract.text.fields import Field
 
-_MAX_NAME = 255
+_MAX_NAME = 255  # bytes, as in AWS Glue
 NESTED = ("object", "array", "map", "vector")
 _CONTAINERS = {
     "object": ("struct", "object", "row", "record", *JSON),
@@ -229,8 +229,8 @@ def _name(field: Field, *, top: bool) -> str:
 
 def name_problem(name: str, *, top: bool) -> str:
     """Return why a name is invalid for a column, or (not `top`) a nested one; "" if it is valid."""
-    if not (name.strip() and name.isprintable() and len(name) <= _MAX_NAME):
-        return f"{name!r} cannot name a column: give up to 255 visible characters"
+    if not (name.strip() and name.isprintable() and len(name.encode()) <= _MAX_NAME):
+        return f"{name!r} cannot name a column: give up to 255 bytes of visible characters"
     if top and name.lower() in _RESERVED:
         return f"{name!r} is a name that Iceberg, Spark or reports use for themselves"
     return ""

@@ -1,21 +1,18 @@
 """Data files are exchanged for others in an Iceberg table on the disk."""
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyiceberg.manifest import ManifestFile
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Operation
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IntegerType, NestedField
 
-from functions.adapters.iceberg.exchange import Removal, exchange
-from functions.adapters.iceberg.files import data_files
+from functions.adapters.iceberg.exchange import exchange
+from functions.adapters.iceberg.files import data_files, manifests_of
 from tests.fakes.iceberg import iceberg_table
 
 _SCHEMA = Schema(
@@ -45,25 +42,21 @@ def test_files_make_room_for_others(table: Table) -> None:
     assert left == sorted([first.file_path, others[1].file_path])
 
 
-def test_threads_do_not_share_what_they_read(table: Table) -> None:
-    """A manifest is judged by its own partitions, though another one is judged meanwhile."""
-    snapshot = table.current_snapshot()
-    assert snapshot
-    other, *_, mine = snapshot.manifests(table.io)
-    (file,) = [each for each in data_files(table) if each in _files(mine, table)]
-    removal = Removal(Operation.OVERWRITE, table.transaction(), table.io)
-    removal.delete_data_file(file)
-    removal._build_delete_files_partition_predicate()  # noqa: SLF001  as pyiceberg calls it
-    has_removed = removal._build_manifest_evaluator(0)  # noqa: SLF001
-
-    class Meanwhile(list[Any]):
-        def __getitem__(self, position: Any) -> Any:
-            assert not has_removed(other)
-            return super().__getitem__(position)
-
-    interrupted: Any = SimpleNamespace(partitions=Meanwhile(mine.partitions or ()))
-    assert has_removed(interrupted)
+def test_statistics_of_what_stays_are_kept(tmp_path: Path) -> None:
+    """A file in the manifest of a removed one has its bounds still, by which queries skip it."""
+    values = [pa.table({"a": pa.array([n], pa.int32())}) for n in range(3)]
+    together = {"commit.manifest-merge.enabled": "true", "commit.manifest.min-count-to-merge": "2"}
+    table = iceberg_table(tmp_path, _SCHEMA, *values, properties=together)
+    assert len(manifests_of(table)) == 1
+    before = _bounds(table)
+    first, *_ = data_files(table)
+    exchange(table, [first], [])
+    assert first.lower_bounds is None
+    assert _bounds(table) == {k: v for k, v in before.items() if k != first.file_path}
+    assert all(_bounds(table).values())
 
 
-def _files(manifest: ManifestFile, table: Table) -> list[Any]:
-    return [entry.data_file for entry in manifest.fetch_manifest_entry(table.io)]
+def _bounds(table: Table) -> dict[str, Any]:
+    """Return the lower bounds of each file as pyiceberg reads them."""
+    every = [e for m in manifests_of(table) for e in m.fetch_manifest_entry(table.io)]
+    return {entry.data_file.file_path: entry.data_file.lower_bounds for entry in every}

@@ -42,24 +42,24 @@ def ended(lineage: Lineage) -> Any:
 
 def test_a_published_file_has_a_start_and_an_end() -> None:
     """Both events are of one run, whose id is the same whenever they are made."""
-    lineage = Lineage(PUBLISHED, "dev", GOOD, CONTRACT)
+    lineage = Lineage(PUBLISHED, "the-lake", GOOD, CONTRACT)
     began, done = events(lineage)
     assert (began["eventType"], done["eventType"]) == ("START", "COMPLETE")
     assert began["run"]["runId"] == done["run"]["runId"] == events(lineage)[0]["run"]["runId"]
     assert (began["eventTime"], done["eventTime"]) == (PUBLISHED.landed_at, PUBLISHED.ended_at)
-    assert done["job"]["namespace"] == "lakegate://dev"
+    assert done["job"]["namespace"] == "lakegate://the-lake"
     assert done["job"]["name"] == "ingest shop.orders"
     again = replace(PUBLISHED, id="a replay")
-    assert ended(Lineage(again, "dev"))["run"]["runId"] != done["run"]["runId"]
+    assert ended(Lineage(again, "the-lake"))["run"]["runId"] != done["run"]["runId"]
 
 
 def test_rows_come_from_a_version_of_a_landed_object() -> None:
     """The input is the object with its version, the output the table with schema and rows."""
-    done = ended(Lineage(PUBLISHED, "dev", GOOD, CONTRACT))
+    done = ended(Lineage(PUBLISHED, "the-lake", GOOD, CONTRACT))
     (source,), (table,) = done["inputs"], done["outputs"]
     assert (source["namespace"], source["name"]) == ("s3://landing", "shop/orders/a.csv")
     assert source["facets"]["version"]["datasetVersion"] == "v1"
-    assert (table["namespace"], table["name"]) == ("lakegate://dev", "shop.orders")
+    assert (table["namespace"], table["name"]) == ("lakegate://the-lake", "shop.orders")
     assert table["facets"]["version"]["datasetVersion"] == "c0ffee"
     assert table["facets"]["schema"]["fields"] == [
         {"name": "id", "type": "bigint", "description": ""},
@@ -77,7 +77,7 @@ def test_a_rejected_file_fails_with_its_checks() -> None:
     """The event says which checks failed, and no rows were written to the table."""
     skipped = replace(PASSED, id="later", status=Status.SKIPPED)
     report = replace(REPORT, checks=(PASSED, FAILED, skipped))
-    failed = ended(Lineage(REJECTED, "dev", report, CONTRACT))
+    failed = ended(Lineage(REJECTED, "the-lake", report, CONTRACT))
     assert failed["eventType"] == "FAIL"
     assert "CHECKS_FAILED" in failed["run"]["facets"]["errorMessage"]["message"]
     told = failed["inputs"][0]["inputFacets"]["dataQualityAssertions"]["assertions"]
@@ -92,7 +92,7 @@ def test_a_rejected_file_fails_with_its_checks() -> None:
 def test_no_rows_are_in_an_event() -> None:
     """Samples of bad rows stay in the report."""
     assert FAILED.samples
-    assert "Zürich" not in str(events(Lineage(REJECTED, "dev", REPORT, CONTRACT)))
+    assert "Zürich" not in str(events(Lineage(REJECTED, "the-lake", REPORT, CONTRACT)))
 
 
 def test_a_table_of_a_batch_has_its_own_files_alone() -> None:
@@ -100,7 +100,7 @@ def test_a_table_of_a_batch_has_its_own_files_alone() -> None:
     file = DataFile("s3://lake/2.parquet", 5, 70)
     other = replace(GOOD, table="shop.items", checks=(replace(PASSED, id="other"),), files=(file,))
     batch = replace(GOOD, parts=(GOOD, other), checks=())
-    done = ended(Lineage(PUBLISHED, "dev", batch, CONTRACT))
+    done = ended(Lineage(PUBLISHED, "the-lake", batch, CONTRACT))
     told = done["inputs"][0]["inputFacets"]["dataQualityAssertions"]["assertions"]
     assert [each["name"] for each in told] == ["fine"]
     assert done["outputs"][0]["outputFacets"]["outputStatistics"]["fileCount"] == 1
@@ -108,7 +108,7 @@ def test_a_table_of_a_batch_has_its_own_files_alone() -> None:
 
 def test_what_is_unknown_is_left_out() -> None:
     """Without a contract, a report or a table the event still names the file and the reason."""
-    failed = ended(Lineage(replace(REJECTED, table="", contract="", version=""), "dev"))
+    failed = ended(Lineage(replace(REJECTED, table="", contract="", version=""), "the-lake"))
     assert failed["outputs"] == []
     assert failed["inputs"] == [
         {
@@ -143,5 +143,5 @@ def test_only_a_sure_origin_of_a_column_is_told(sql: str, found: dict[str, str])
     """A transform's plain and renamed columns have an origin; computed ones have its SQL."""
     transformed = replace(CONTRACT, transform=sql)
     assert origins(transformed) == found
-    job = ended(Lineage(PUBLISHED, "dev", GOOD, transformed))["job"]
+    job = ended(Lineage(PUBLISHED, "the-lake", GOOD, transformed))["job"]
     assert job["facets"]["sql"]["query"] == sql

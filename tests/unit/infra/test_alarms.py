@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from functions.settings import Settings
 from infra import template
+from infra.aws.certificates import nessie
 from lakegate.nessie_tokens import LIFE
 
 _ROOT = Path(__file__).parents[3]
@@ -25,6 +27,7 @@ ALARMS = {
 _TARGETS = {"HealthyHostCount", "UnHealthyHostCount"}
 _DOCUMENTED = (
     ("AWS/ApplicationELB", _TARGETS, {"LoadBalancer", "TargetGroup"}),
+    ("AWS/CertificateManager", {"DaysToExpiry"}, {"CertificateArn"}),
     ("AWS/ECS", {"CPUUtilization", "MemoryUtilization"}, {"ClusterName", "ServiceName"}),
     ("AWS/RDS", {"CPUUtilization", "FreeStorageSpace"}, {"DBInstanceIdentifier"}),
     (
@@ -167,6 +170,14 @@ def test_the_end_of_tokens_has_an_alarm() -> None:
     parameters = template.read(Path(__file__).parents[3] / "template.yaml")["Parameters"]
     renewed_with = LIFE.days // 3
     assert 0 < parameters["TokenAlarmDays"]["Default"] < renewed_with
+
+
+def test_the_end_of_nessies_certificate_has_an_alarm() -> None:
+    """ACM counts the days of the listener's certificate, and a deployment then makes another."""
+    alarm = PLATFORM["NessieCertificateAlarm"]["Properties"]
+    (used,) = PLATFORM["NessieListener"]["Properties"]["Certificates"]
+    assert [each["Value"] for each in alarm["Dimensions"]] == [used["CertificateArn"]]
+    assert timedelta(days=alarm["Threshold"]) < nessie.RENEWED_WITH_LEFT
 
 
 def test_shared_runs_that_die_again_and_again_raise_an_alarm() -> None:

@@ -62,6 +62,18 @@ def test_it_is_made_once(site: Site) -> None:
     assert site.facts.read(_FACTS) == before
 
 
+def test_a_deployment_in_its_last_months_makes_another(site: Site) -> None:
+    """Otherwise it would end, and nothing could reach Nessie; both end on one day."""
+    old = nessie.certified("n.example", datetime.now(UTC) - timedelta(days=3650 - 40))
+    site.facts.put({"nessie-certificate": "arn:aws:acm:old", "nessie-ca": old.fact})
+    nessie.keep(site, {})
+    made = site.facts.read(_FACTS)
+    assert made["nessie-certificate"] != "arn:aws:acm:old"
+    assert made["nessie-ca"] != old.fact
+    leaf = x509.load_pem_x509_certificate(old.certificate)
+    assert leaf.not_valid_after_utc == old.authority.not_valid_after_utc
+
+
 def test_a_public_certificate_takes_its_place(site: Site) -> None:
     """Clients are told to trust public authorities; without it again, a new one is made."""
     nessie.keep(site, {})

@@ -135,6 +135,7 @@ _JAR = "s3://lakegate-jars-123456789012/libraries/iceberg-aws-bundle-1.10.0-{:03
     [
         ("AlertTopicArn", "arn:aws:sns:eu-west-1:123456789012:a.fifo", "the ARN of a standard"),
         ("TableMetrics", "yes", "one of true, false"),
+        ("MostBatchFiles", "29", "1 to 28, as a job run's arguments have no room"),
         ("JobTimeoutMinutes", "3", "a whole number, 5 at least and 1440 at most"),
         ("GraceSeconds", "2.5", "a whole number, 0 at least"),
         ("UploadConcurrency", "two", "a whole number, 2 at least and 1000 at most"),
@@ -232,6 +233,21 @@ def test_what_a_stage_uses_is_in_its_region(name: str, value: str) -> None:
     refuse_unfit(_STAGE, {name: value.format("eu-central-1")}, *_FILES)
     with pytest.raises(LakegateError, match=f"{name} is in eu-west-1, .* in eu-central-1"):
         refuse_unfit(_STAGE, {name: value.format("eu-west-1")}, *_FILES)
+
+
+@pytest.mark.parametrize(
+    ("bucket", "lake"),
+    [
+        (f"lakegate-shop-{kind}-123456789012-eu-central-1", {})
+        for kind in ("lake", "landing", "code")
+    ]
+    + [("their-lake", {"LakeBucketName": "their-lake"})],
+)
+def test_no_bucket_of_the_stage_is_one_of_others(bucket: str, lake: dict[str, str]) -> None:
+    """Each report and data file that the stage writes would come in as a file, with an alert."""
+    chosen = {**lake, "LandingBucketArns": f"arn:aws:s3:::their-files,arn:aws:s3:::{bucket}"}
+    with pytest.raises(LakegateError, match=f"LandingBucketArns has '{bucket}', .* take it out"):
+        refuse_unfit(_STAGE, chosen, *_FILES)
 
 
 def test_settings_that_lambda_does_not_take_are_refused() -> None:

@@ -299,6 +299,25 @@ def test_four_run_at_a_time(lake: Upkeep) -> None:
     assert len(lake.catalog.branches("upkeep/")) == 4
 
 
+def test_no_table_waits_for_ever_behind_others(lake: Upkeep) -> None:
+    """Of five that need it each day, of which four may start, the fifth is the next day's first.
+
+    That holds though it has the fewest small files, and whatever became of the others.
+    """
+    needs = [Need(f"shop.t{number}", TableSize(scattered=90 - number)) for number in range(5)]
+    days = []
+    for _ in range(2):
+        begun = list(compaction.start_due(lake.adapters, needs))
+        days.append([each.table for each in begun if each.step is Step.STARTED])
+        lake.clock.pass_(DAY)
+        for each in list(compaction.under_way(lake.adapters)):
+            compaction.settle(lake.adapters, each)
+    assert days == [
+        ["shop.t0", "shop.t1", "shop.t2", "shop.t3"],
+        ["shop.t4", "shop.t0", "shop.t1", "shop.t2"],
+    ]
+
+
 def test_a_start_that_died_is_dropped_after_the_grace_time(lake: Upkeep) -> None:
     """What a process began and did not start waits no longer than events do."""
     lake.kill("jobs.start")

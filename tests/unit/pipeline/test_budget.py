@@ -114,6 +114,28 @@ def test_runs_under_way_count_by_the_most_that_they_may_cost() -> None:
     assert about_budget(deployment) == []
 
 
+def test_people_learn_what_is_held_for_a_run_that_died() -> None:
+    """Its amount stays held and keeps files waiting for hours: one alert says so, with both sums.
+
+    Files that have just come are no reason, as what is under way may leave room.
+    """
+    deployment = of_a_dollar(A_CENT)
+    for attempt in range(-(-1_000_000 // SMALL)):  # whose ends nobody ever tells
+        start_within_budget(deployment.adapters, replace(SPEC, attempt=attempt, small=True))
+    waiting = deployment.submit(NEXT)
+    deployment.sweep()
+    assert about_budget(deployment) == []
+    deployment.clock.pass_(deployment.settings.overdue_minutes * 60)
+    for _ in range(2):
+        deployment.sweep()
+    assert about_budget(deployment) == ["The day's budget has no room: 1 file waits for a job run"]
+    _, alert = deployment.alerts.posted[-1]
+    (block,) = alert.blocks
+    assert "$0.00 of $1.00 are used, and runs under way may use $1." in block["text"]["text"]
+    deployment.clock.pass_(DAY)
+    assert deployment.end_of(waiting).state is State.PUBLISHED
+
+
 def test_a_run_counts_once_however_often_its_end_is_told(deployment: Scenario) -> None:
     """Repeated events, also after midnight, add nothing to any day."""
     ended = deployment.ended()

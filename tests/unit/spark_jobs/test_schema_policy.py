@@ -101,6 +101,7 @@ def test_a_column_of_a_text_format_is_added_as_string() -> None:
         ("length", "interval day to second", "a table cannot have the type"),
         ("_file", "string", "Iceberg, Spark or reports use"),
         ("a\tb", "string", "cannot name a column"),
+        ("ü" * 128, "string", "give up to 255 bytes"),
         (" ", "", "has no name: is a delimiter too many in the header"),
         ("s", "struct<a:time(6)>", "a table cannot have the type"),
     ],

@@ -2,11 +2,13 @@
 
 from collections import Counter
 from contextlib import suppress
+from datetime import timedelta
 
 import pytest
 
 from access.files.backfill import Backfill, Progress, Step, backfill, source_of
 from functions.model.ingestion import State
+from lakegate import times
 from lakegate.errors import LakegateError
 from lakegate.job.landing import ingestion_id
 from tests.fakes.deployment import TABLE, Deployment
@@ -261,9 +263,12 @@ def test_a_table_has_one_backfill_at_a_time(deployment: Deployment) -> None:
         _run(deployment)
     deployment.clock.pass_(800)
     next(first)
+    begun = deployment.clock.now()
     deployment.clock.pass_(800)
-    with pytest.raises(LakegateError, match="BACKFILL_RUNS"):
+    with pytest.raises(LakegateError, match="BACKFILL_RUNS") as refused:
         _run(deployment)
+    end = times.moment(times.earlier(begun, timedelta(minutes=-15)))
+    assert f"if it was killed, repeat the command after {end}" in refused.value.message
     deployment.clock.pass_(101)
     assert _run(deployment).ended == {State.PUBLISHED: 3}
     del first  # which ends it
