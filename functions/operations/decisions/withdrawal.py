@@ -67,7 +67,7 @@ def _is_named(adapters: Adapters, ingestion: Ingestion) -> bool:
 
 def _require_gone(adapters: Adapters, ingestion: Ingestion) -> None:
     """Raise LakegateError where main may have one of its data files: a replay would double it."""
-    report = readable_report(adapters, ingestion.report_key)
+    report = readable_report(adapters.lake, ingestion.report_key)
     if report is None:
         message = (
             "its audit report is gone, so its data files are unknown and may be on main: look for "

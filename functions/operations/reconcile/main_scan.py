@@ -211,7 +211,7 @@ def _reported(adapters: Adapters, commit: Commit, table: str) -> Mapping[str, in
     """Return the data files of a table that a commit's reports name; None for a change."""
     files: Counter[str] = Counter()
     for each in merge_commit.published(commit):
-        report = readable_report(adapters, each.report)
+        report = readable_report(adapters.lake, each.report)
         if report is None:
             return None
         singles = [single for single in report.singles if single.table == table]

@@ -144,7 +144,7 @@ def _unclear(adapters: Adapters, lost: Iterable[Ingestion]) -> Iterator[tuple[st
     """Yield the ids of those whose rows main may have all the same, each with the reason."""
     owners: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for each in lost:
-        report = readable_report(adapters, each.report_key)
+        report = readable_report(adapters.lake, each.report_key)
         if report is None:
             yield each.id, "its audit report is gone, so its data files are unknown"
         for single in report.singles if report else ():
@@ -200,7 +200,7 @@ def _is_stale(one: Ingestion, main: MainLog) -> bool:
 
 def _has_results(adapters: Adapters, one: Ingestion, attempt: int) -> bool:
     """Return whether a run left results."""
-    report = readable_report(adapters, report_key(one.table, one.id, attempt))
+    report = readable_report(adapters.lake, report_key(one.table, one.id, attempt))
     if report is None or (report.ingestion, report.attempt) != (one.id, attempt):
         return False
     return bool(left_by(adapters, Run(report, published=False)))
