@@ -270,13 +270,10 @@ def _all(text: str) -> tuple[Published, ...]:
 
 def _read(document: dict[str, Any]) -> Published:
     known = {field.name for field in fields(Published)}
-    arguments = {name: _frozen(value) for name, value in document.items() if name in known}
+    frozen = {k: tuple(v) if isinstance(v, list) else v for k, v in document.items()}
+    arguments: dict[str, Any] = {name: frozen[name] for name in frozen.keys() & known}
     parts = tuple(BatchFile(**part) for part in arguments.pop("parts", ()))
     return Published(parts=parts, **arguments)
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _published(ingestion: Ingestion) -> Published:
