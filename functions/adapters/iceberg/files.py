@@ -48,10 +48,8 @@ class TableFiles:
     `levels` go from the leaves to the root: data files (with deletes and statistics), manifests,
     manifest lists, the metadata file. Deleting in this order can resume after a crash: a remaining
     file still names everything left under it. `missing` are files that had to be read and are gone.
-    `location` is the table's location, "" where it could not be read.
     """
 
-    location: str
     levels: tuple[frozenset[str], ...]
     missing: frozenset[str] = frozenset()
 
@@ -82,14 +80,13 @@ class TableFilesReader:
             table = FromInputFile.table_metadata(self._io.new_input(metadata))
         except FileNotFoundError:
             root = frozenset({metadata})
-            return TableFiles("", (frozenset(), frozenset(), frozenset(), root), missing=root)
+            return TableFiles((frozenset(), frozenset(), frozenset(), root), missing=root)
         gone: set[str] = set()
         lists = frozenset(each.manifest_list for each in table.snapshots if each.manifest_list)
         manifests = [m for at in sorted(lists) for m in _unless_gone(self._manifests, at, at, gone)]
         new = (each for each in manifests if each.manifest_path not in known)
         data = [f for m in new for f in _unless_gone(self._data, m, m.manifest_path, gone)]
         return TableFiles(
-            location=table.location,
             levels=(
                 frozenset([*data, *_statistics(table)]),
                 frozenset(manifest.manifest_path for manifest in manifests),
