@@ -15,6 +15,7 @@ from functools import cache, partial
 
 from functions.adapters.all import Adapters
 from functions.adapters.ledger.notes import Moved
+from functions.adapters.s3 import Missing
 from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import Published, published
@@ -36,7 +37,7 @@ from functions.pipeline.outcome.audit_history import Run, left_by
 from functions.pipeline.outcome.reports import readable_report
 from functions.pipeline.start.intake import arrivals
 from lakegate.audit.audit_tables import run_id
-from lakegate.errors import LakegateError, Transient
+from lakegate.errors import Permanent
 from lakegate.job.landing import ingestion_id, parse_report_key, report_key
 
 
@@ -96,9 +97,7 @@ def _has_contracts(adapters: Adapters, contracts: tuple[tuple[str, str], ...]) -
     try:
         for key, version in contracts:
             adapters.lake.contract_at(key, version)
-    except Transient:
-        raise
-    except LakegateError:
+    except (Missing, Permanent):
         return False
     return all(version for _, version in contracts)
 
