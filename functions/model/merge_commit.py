@@ -284,7 +284,7 @@ def _published(ingestion: Ingestion) -> Published:
         version=ingestion.landed.version,
         rows=ingestion.audit.rows,
         report=ingestion.report_key,
-        contract=_contract(ingestion),
+        contract="" if ingestion.parts else "@".join(ingestion.terms.contract),
         job_run=ingestion.job_run,
         audited_hash=ingestion.audited_hash,
         approved_by=ingestion.decisions.approved_by,
@@ -305,8 +305,3 @@ def _published(ingestion: Ingestion) -> Published:
         mended_by=mends.by if mends else "",
         parts=ingestion.parts,
     )
-
-
-def _contract(ingestion: Ingestion) -> str:
-    key, version = ingestion.terms.contract
-    return "" if ingestion.parts else f"{key}@{version}"

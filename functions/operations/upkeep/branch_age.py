@@ -24,15 +24,13 @@ class MainLog:
     def holds(self, change: Change) -> bool:
         """Return whether main's log has this commit."""
         earliest = change.moment - _SKEW
-        while change.hash not in self.read and self._is_after(earliest):
-            following = next(self._log, None)
+        while change.hash not in self.read:
+            is_past = self._oldest is not None and self._oldest.moment < earliest
+            following = None if is_past else next(self._log, None)
             if following is None:
                 return False
             self.read[following.hash] = self._oldest = following
-        return change.hash in self.read
-
-    def _is_after(self, moment: datetime) -> bool:
-        return self._oldest is None or self._oldest.moment >= moment
+        return True
 
 
 @dataclass(frozen=True)

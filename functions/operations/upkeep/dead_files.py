@@ -174,7 +174,7 @@ def delete(adapters: Adapters, accepted: Accepted = NOTHING) -> DeadFiles:
     if accepted.head or not note.look.head:
         _save(adapters, seen)
         return replace(dead, due=(), waiting=dead.due)
-    if _is_much(dead, accepted):
+    if dead.due_bytes > max(_FEW, accepted.bytes, _MOST * dead.bytes):  # it may be a mistake
         _save(adapters, seen)
         raise _much(dead)
     _save(adapters, replace(seen, kept_since=times.text(readers.since)))
@@ -237,11 +237,6 @@ def _kept_since(adapters: Adapters, note: UpkeepNote, now: datetime) -> datetime
         wanted = min(wanted, datetime.fromisoformat(note.look.at) - _DAY)
     noted = datetime.fromisoformat(note.kept_since) if note.kept_since else wanted
     return max(wanted, noted) if noted <= now - _DAY - SKEW else wanted
-
-
-def _is_much(dead: DeadFiles, accepted: Accepted) -> bool:
-    """Return if so much is due that it may be a mistake, and no person accepts it."""
-    return dead.due_bytes > max(_FEW, accepted.bytes, _MOST * dead.bytes)
 
 
 def _much(dead: DeadFiles) -> InDoubt:
