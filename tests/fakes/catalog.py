@@ -489,7 +489,7 @@ class FakeTables:
         table = self._catalog.state(metadata)
         if self._is_gone(metadata):
             root = frozenset({metadata})
-            return TableFiles((frozenset(), frozenset(), frozenset(), root), missing=root)
+            return TableFiles(root, missing=root)
         manifests = frozenset(f"{location}/metadata/{name}" for name in table.manifests)
         missing = frozenset(filter(self._is_gone, manifests.difference(known)))
         places = (
@@ -498,7 +498,7 @@ class FakeTables:
         is_known = f"{location}/metadata/{table.manifests[-1]}" in known
         is_read = not missing and not is_known
         data = frozenset(_address(place, file) for place, file in places if is_read)
-        return TableFiles((data, manifests, frozenset(), frozenset({metadata})), missing)
+        return TableFiles(frozenset({metadata}) | data | manifests, manifests, missing)
 
     def _is_gone(self, address: str) -> bool:
         return address.removeprefix("s3://lake/") in self._deleted

@@ -291,7 +291,7 @@ class Readers:
                 self.alive.update(map(_key, reached.paths))
                 if not reached.missing:  # else a reference may need what only decisions did before
                     self._read.add(metadata)
-                    self._manifests |= reached.levels[1]
+                    self._manifests |= reached.manifests
 
     def _states(self) -> Iterator[tuple[str, Content]]:
         """Yield the metadata file of each state, with the reference that reaches it.
