@@ -10,7 +10,7 @@ ingestion is not posted.
 import html
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -71,7 +71,7 @@ def notify(channels: AlertChannels, body: str) -> None:
         original, about=original.about or body, token=original.token if channels.has_buttons else ""
     )
     if queued.to_topic and channels.topic:
-        _post_once(channels, without_buttons(alert), "topic", channels.topic.post)
+        _post_once(channels.threads, channels.topic, without_buttons(alert))
     elif not queued.to_topic and channels.slack:
         _show(channels.threads, channels.slack, queued.channel, alert)
     elif not queued.to_topic:
@@ -137,13 +137,11 @@ def _one_of_many(thread: Thread) -> str:
     return first if first in open_ else min(open_, default="")
 
 
-def _post_once(
-    channels: AlertChannels, alert: Alert, name: str, post: Callable[[Alert], None]
-) -> None:
-    subject, about = f"{name} {_subject(alert)}", alert.about
-    if not _is_old(channels.threads.known(subject), alert):
-        post(alert)
-        channels.threads.remember(subject, about, revision=alert.revision)
+def _post_once(threads: Threads, topic: Topic, alert: Alert) -> None:
+    subject = f"topic {_subject(alert)}"
+    if not _is_old(threads.known(subject), alert):
+        topic.post(alert)
+        threads.remember(subject, alert.about, revision=alert.revision)
 
 
 def _show(threads: Threads, slack: SlackAlerts, channel: str, alert: Alert) -> None:
