@@ -65,7 +65,6 @@ class Settings(FromEnvironment):
     most `small_file_bytes` from `work_queue`, report to `job_run_queue`, and end after
     `run_idle_seconds` without a file. The two queues are addresses.
     A run's log goes to EMR's own storage and to the CloudWatch log group `job_log_group`, if any.
-    `emr_attempts` is how often EMR tries a run; above one, it also retries rejected ones.
 
     `daily_budget_usd` bounds what the job runs of a day cost, in whole dollars; 0 does not.
 
@@ -103,7 +102,6 @@ class Settings(FromEnvironment):
     job_max_executors: int = 10
     job_jars: str = ""
     small_file_bytes: int = 32 * 1024 * 1024
-    emr_attempts: int = 1
     job_log_group: str = ""
     shared_runs: int = 0
     run_idle_seconds: int = 60

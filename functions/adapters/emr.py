@@ -95,7 +95,7 @@ class Jobs:
                 name=told.name,
                 jobDriver={"sparkSubmit": spark_submit(told, self._settings)},
                 configurationOverrides={"monitoringConfiguration": monitoring(self._settings)},
-                retryPolicy={"maxAttempts": self._settings.emr_attempts},
+                retryPolicy={"maxAttempts": 1},  # more would also repeat rejected ones
                 **_bounds(told, self._settings),
             )
         return str(run["jobRunId"])
