@@ -48,8 +48,8 @@ def prepare(adapters: Adapters, ingestion: Ingestion, *, refused: bool) -> Inges
         status = read_status(adapters, ingestion)
         if status.newer:
             return _superseded(adapters, ingestion)
-        if status.is_settled_by(ingestion) and not refused:
-            return ingestion
+        if not refused and {each.id for each in status.live} <= set(ingestion.replaced):
+            return ingestion  # whose intent removes every earlier version's rows
         if not refused and _makes_the_table(adapters, ingestion):
             return adapters.ledger.save(ingestion.but(replaced=tuple(e.id for e in status.live)))
         before, ingestion = ingestion, _on_fresh_branch(adapters, ingestion, status)
