@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import boto3
 from slack_sdk import WebClient
@@ -25,7 +26,6 @@ from functions.notifications.alert_text import digest, member, without_buttons
 from functions.notifications.blocks import context, cut, escaped, header
 from functions.notifications.email import Topic
 from functions.notifications.slack import (
-    LogAlerts,
     Place,
     SlackAlerts,
     ThreadGone,
@@ -53,7 +53,7 @@ class AlertChannels:
     """
 
     threads: Threads
-    log: LogAlerts
+    log: Any
     slack: SlackAlerts | None = None
     topic: Topic | None = None
     has_buttons: bool = False
@@ -75,7 +75,8 @@ def notify(channels: AlertChannels, body: str) -> None:
     elif not queued.to_topic and channels.slack:
         _show(channels.threads, channels.slack, queued.channel, alert)
     elif not queued.to_topic:
-        channels.log.post(queued.channel, without_buttons(alert))
+        told = without_buttons(alert)
+        channels.log.error(told.text, extra={"channel": queued.channel, "blocks": told.blocks})
 
 
 def put_off(channels: AlertChannels, receipt: str, error: Exception) -> None:
@@ -238,7 +239,7 @@ def channels() -> AlertChannels:
     own = settings.alert_queue
     return AlertChannels(
         threads=Threads(table, window, kept, time.time),
-        log=LogAlerts(logger),
+        log=logger,
         slack=_slack(slack),
         topic=Topic(boto3.client("sns", config=CONFIG), topic) if topic else None,
         has_buttons=bool(slack.slack_users),

@@ -109,18 +109,6 @@ class SlackAlerts:
             return getattr(self._client, method)(**arguments)
 
 
-class LogAlerts:
-    """Alerts in the log, for deployments without Slack."""
-
-    def __init__(self, logger: Any) -> None:
-        """`logger` is a standard logger."""
-        self._logger = logger
-
-    def post(self, channel: str, alert: Alert) -> None:
-        """Log an alert for a channel."""
-        self._logger.error(alert.text, extra={"channel": channel, "blocks": alert.blocks})
-
-
 class _ShortWaits(RateLimitErrorRetryHandler):
     """Waits as long as Slack asks, if that is short; otherwise the queue waits."""
 
