@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import boto3
@@ -16,7 +17,7 @@ from functions.health.aws_probe import AwsProbe
 from functions.health.examination import Expected, Probes, examine, examine_access
 from functions.health.model import Finding, fail
 from functions.health.nessie_checks import NessieProbe
-from functions.settings import CheckupSettings, Settings
+from functions.settings import Settings
 from functions.telemetry import logger
 from lakegate.errors import LakegateError, Permanent
 
@@ -36,24 +37,21 @@ def handler(event: dict[str, Any], context: LambdaContext) -> Any:
     `{"do": "access"}` examines only whom Nessie lets in. The sweep examines the publisher's token,
     which this function may not read.
     """
+    look: Callable[[Probes], list[Finding]] = examine_access
     match event:
         case {"do": "examine"}:
-            expected = Expected(**event.get("expected", {}))
-            findings = _findings(lambda: examine(probes(), expected))
+            look = partial(examine, expected=Expected(**event.get("expected", {})))
         case {"do": "access"}:
-            findings = _findings(lambda: examine_access(probes()))
+            pass
         case _:
             message = f"unknown request {event!r}: use {{'do': 'examine'}} or 'access'"
             raise Permanent("UNKNOWN_REQUEST", message)
-    return [asdict(finding) for finding in findings]
-
-
-def _findings(look: Callable[[], list[Finding]]) -> list[Finding]:
     try:
-        return look()
+        findings = look(probes())
     except LakegateError as error:
         fix = "deploy again: the stack sets the functions' settings"
-        return [fail(error.message, fix, "settings")]
+        findings = [fail(error.message, fix, "settings")]
+    return [asdict(finding) for finding in findings]
 
 
 def probes() -> Probes:
@@ -63,7 +61,6 @@ def probes() -> Probes:
     vault = boto3.client("secretsmanager", config=_IMPATIENT)
     return Probes(
         settings=settings,
-        own=CheckupSettings.of(os.environ),
         aws=AwsProbe(*(boto3.client(name, config=_IMPATIENT) for name in names)),
         nessie=NessieProbe(settings.nessie_uri),
         catalog=lambda token: Catalog(settings.nessie_uri, token),

@@ -9,7 +9,6 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from functions.adapters.all import Adapters
 from functions.operations.week import Week
 from functions.operations.weekly_digest import digest
-from functions.settings import DigestSettings
 from functions.telemetry import logger, measured
 from functions.wiring import adapters
 from lakegate import times
@@ -32,6 +31,6 @@ def review(adapters: Adapters, channel: str, until: str = "") -> int:
 @measured
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
     """Return how many files landed, for a manual invocation; the schedule's event has its time."""
-    channel = DigestSettings.of(os.environ).digest_channel
+    channel = os.environ.get("LAKEGATE_DIGEST_CHANNEL", "")
     until = event.get("time", "") if event else ""  # an invocation by hand may have no payload
     return {"landed": review(adapters(), channel, until)}

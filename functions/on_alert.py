@@ -10,10 +10,11 @@ ingestion is not posted.
 import html
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import boto3
 from slack_sdk import WebClient
@@ -25,7 +26,6 @@ from functions.notifications.alert_text import digest, member, without_buttons
 from functions.notifications.blocks import context, cut, escaped, header
 from functions.notifications.email import Topic
 from functions.notifications.slack import (
-    LogAlerts,
     Place,
     SlackAlerts,
     ThreadGone,
@@ -53,7 +53,7 @@ class AlertChannels:
     """
 
     threads: Threads
-    log: LogAlerts
+    log: Any
     slack: SlackAlerts | None = None
     topic: Topic | None = None
     has_buttons: bool = False
@@ -71,11 +71,12 @@ def notify(channels: AlertChannels, body: str) -> None:
         original, about=original.about or body, token=original.token if channels.has_buttons else ""
     )
     if queued.to_topic and channels.topic:
-        _post_once(channels, without_buttons(alert), "topic", channels.topic.post)
+        _post_once(channels.threads, channels.topic, without_buttons(alert))
     elif not queued.to_topic and channels.slack:
         _show(channels.threads, channels.slack, queued.channel, alert)
     elif not queued.to_topic:
-        channels.log.post(queued.channel, without_buttons(alert))
+        told = without_buttons(alert)
+        channels.log.error(told.text, extra={"channel": queued.channel, "blocks": told.blocks})
 
 
 def put_off(channels: AlertChannels, receipt: str, error: Exception) -> None:
@@ -137,13 +138,11 @@ def _one_of_many(thread: Thread) -> str:
     return first if first in open_ else min(open_, default="")
 
 
-def _post_once(
-    channels: AlertChannels, alert: Alert, name: str, post: Callable[[Alert], None]
-) -> None:
-    subject, about = f"{name} {_subject(alert)}", alert.about
-    if not _is_old(channels.threads.known(subject), alert):
-        post(alert)
-        channels.threads.remember(subject, about, revision=alert.revision)
+def _post_once(threads: Threads, topic: Topic, alert: Alert) -> None:
+    subject = f"topic {_subject(alert)}"
+    if not _is_old(threads.known(subject), alert):
+        topic.post(alert)
+        threads.remember(subject, alert.about, revision=alert.revision)
 
 
 def _show(threads: Threads, slack: SlackAlerts, channel: str, alert: Alert) -> None:
@@ -240,7 +239,7 @@ def channels() -> AlertChannels:
     own = settings.alert_queue
     return AlertChannels(
         threads=Threads(table, window, kept, time.time),
-        log=LogAlerts(logger),
+        log=logger,
         slack=_slack(slack),
         topic=Topic(boto3.client("sns", config=CONFIG), topic) if topic else None,
         has_buttons=bool(slack.slack_users),

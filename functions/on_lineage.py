@@ -13,11 +13,11 @@ from functions.adapters.secrets import Bearer, Secret
 from functions.downstream.lineage import Lineage, events
 from functions.downstream.queues import BodyQueue
 from functions.model.messages.announcement import Announcement
+from functions.pipeline.outcome.reports import readable_report
 from functions.settings import LineageSettings
 from functions.sqs_handler import sqs_handler
 from functions.telemetry import logger, metrics
 from functions.wiring import CONFIG
-from lakegate.audit.report import AuditReport
 from lakegate.contract.model import Contract
 from lakegate.errors import Permanent, Transient
 
@@ -68,27 +68,16 @@ def send_lineage(target: Target, body: str) -> None:
     one. What is refused permanently goes to the dead letters at once. Raises Transient.
     """
     try:
-        for event in events(_lineage(target, Announcement.read(body))):
+        announced, lake = Announcement.read(body), target.lake
+        report = readable_report(lake, announced.report)
+        told = Lineage(announced, lake.bucket, report, _contract(lake, announced))
+        for event in events(told):
             target.collector.send(event)
     except Permanent as refused:
         logger.error("lineage was refused", extra={"body": body, "why": str(refused)})
         target.dead_letters.send(body)
         return
     metrics.add_metric("LineageSent", "Count", 1)
-
-
-def _lineage(target: Target, announcement: Announcement) -> Lineage:
-    report = _report(target.lake, announcement.report)
-    return Lineage(announcement, target.lake.bucket, report, _contract(target.lake, announcement))
-
-
-def _report(lake: Lake, key: str) -> AuditReport | None:
-    """Return the audit report; None if the run left none, or none that can be read."""
-    try:
-        return lake.report(key) if key else None
-    except (Missing, Permanent) as error:
-        logger.info("lineage without a report", extra={"key": key, "why": error.message})
-        return None
 
 
 def _contract(lake: Lake, announcement: Announcement) -> Contract | None:

@@ -78,17 +78,15 @@ def _carried_out(adapters: Adapters, now: Ingestion, request: ActionRequest) -> 
     return _HOW[request.what](adapters, now, request)
 
 
-def _mark_discarded(adapters: Adapters, now: Ingestion, request: ActionRequest) -> Outcome:
-    # This Lambda acts on requests from the internet, so it may not delete; the clean-up does.
-    return Outcome(mark_discarded(adapters, now, by=request.by))
-
-
 _HOW: Mapping[Verb, Callable[[Adapters, Ingestion, ActionRequest], Outcome]] = {
     Verb.REPLAY: lambda adapters, now, request: replay(adapters, now, by=request.by),
     Verb.PUBLISH: lambda adapters, now, request: publish_anyway(
         adapters, now, request.by, request.reason
     ),
-    Verb.DISCARD: _mark_discarded,
+    # This Lambda acts on requests from the internet, so it may not delete; the clean-up does.
+    Verb.DISCARD: lambda adapters, now, request: Outcome(
+        mark_discarded(adapters, now, by=request.by)
+    ),
 }
 
 

@@ -1,7 +1,7 @@
 """The settings of a deployment, read from environment variables."""
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, Self
 
 from lakegate.errors import Permanent
@@ -14,34 +14,32 @@ class FromEnvironment:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> Self:
-        """Return the settings in an environment.
+        """Return the settings in an environment, with their limits if they have any.
 
         Raises Permanent MISSING_SETTING, naming every missing variable, or BAD_SETTING for a
         variable that must be a whole number and is not.
         """
         settings: Any = cls
-        given = {
-            field.name: environment.get(f"LAKEGATE_{field.name.upper()}", "")
-            for field in fields(settings)
-        }
-        needed = {field.name for field in fields(settings) if field.default is MISSING}
-        missing = sorted(f"LAKEGATE_{name.upper()}" for name in needed if not given[name])
+        values: dict[str, Any] = {}
+        missing = []
+        for field in fields(settings):
+            variable = f"LAKEGATE_{field.name.upper()}"
+            if field.type is Limits:
+                values[field.name] = Limits.of(environment)
+            elif text := environment.get(variable):
+                values[field.name] = _number(variable, text) if field.type is int else text
+            elif field.default is MISSING:
+                missing.append(variable)
         if missing:
-            raise Permanent("MISSING_SETTING", f"set these variables: {', '.join(missing)}")
-        numbers = {field.name for field in fields(settings) if field.type is int}
-        values: dict[str, Any] = {
-            name: _number(name, text) if name in numbers else text
-            for name, text in given.items()
-            if text
-        }
+            raise Permanent("MISSING_SETTING", f"set these variables: {', '.join(sorted(missing))}")
         return cls(**values)
 
 
-def _number(name: str, text: str) -> int:
+def _number(variable: str, text: str) -> int:
     try:
         return int(text)
     except ValueError as error:
-        message = f"LAKEGATE_{name.upper()} must be a whole number, not {text!r}"
+        message = f"{variable} must be a whole number, not {text!r}"
         raise Permanent("BAD_SETTING", message) from error
 
 
@@ -67,7 +65,6 @@ class Settings(FromEnvironment):
     most `small_file_bytes` from `work_queue`, report to `job_run_queue`, and end after
     `run_idle_seconds` without a file. The two queues are addresses.
     A run's log goes to EMR's own storage and to the CloudWatch log group `job_log_group`, if any.
-    `emr_attempts` is how often EMR tries a run; above one, it also retries rejected ones.
 
     `daily_budget_usd` bounds what the job runs of a day cost, in whole dollars; 0 does not.
 
@@ -105,7 +102,6 @@ class Settings(FromEnvironment):
     job_max_executors: int = 10
     job_jars: str = ""
     small_file_bytes: int = 32 * 1024 * 1024
-    emr_attempts: int = 1
     job_log_group: str = ""
     shared_runs: int = 0
     run_idle_seconds: int = 60
@@ -124,11 +120,6 @@ class Settings(FromEnvironment):
     stage: str = ""
     limits: Limits = DEFAULTS
 
-    @classmethod
-    def of(cls, environment: Mapping[str, str]) -> Self:
-        """Return the settings in an environment, with their limits."""
-        return replace(super().of(environment), limits=Limits.of(environment))
-
     @property
     def emr_applications(self) -> tuple[str, ...]:
         """Return each EMR application once, that of own runs first."""
@@ -139,6 +130,10 @@ class Settings(FromEnvironment):
         """Return every bucket in which files land, the stage's own first."""
         arns = filter(None, self.landing_bucket_arns.split(","))
         return (self.landing_bucket, *(arn.rpartition(":")[2] for arn in arns))
+
+    def token_secret(self, role: str) -> str:
+        """Return the name of the secret with the Nessie token of a role."""
+        return f"lakegate/{self.stage}/nessie/{role}"
 
 
 @dataclass(frozen=True)
@@ -193,24 +188,6 @@ class AlertSettings(FromEnvironment):
 
 
 @dataclass(frozen=True)
-class DigestSettings(FromEnvironment):
-    """The channel of the weekly digest, from LAKEGATE_DIGEST_CHANNEL; "" is the default channel."""
-
-    digest_channel: str = ""
-
-
-@dataclass(frozen=True)
-class CheckupSettings(FromEnvironment):
-    """A further setting of the checkup: the deployment's stage."""
-
-    stage: str
-
-    def token_secret(self, role: str) -> str:
-        """Return the name of the secret with the Nessie token of a role."""
-        return f"lakegate/{self.stage}/nessie/{role}"
-
-
-@dataclass(frozen=True)
 class NessieSettings(FromEnvironment):
     """The address of Nessie, without a path, for the function that forwards requests to it."""
 
@@ -253,11 +230,6 @@ class LineageSettings(FromEnvironment):
     lineage_dead_letters: str
     lineage_secret: str = ""
     limits: Limits = DEFAULTS
-
-    @classmethod
-    def of(cls, environment: Mapping[str, str]) -> Self:
-        """Return the settings in an environment, with their limits."""
-        return replace(super().of(environment), limits=Limits.of(environment))
 
 
 @dataclass(frozen=True)

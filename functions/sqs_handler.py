@@ -1,7 +1,7 @@
 """Create a Lambda handler for an SQS queue."""
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from typing import Any, TypeVar
 
@@ -23,24 +23,16 @@ Work = Callable[[Adapters, str], None]
 Handler = Callable[[dict[str, Any], LambdaContext], Any]
 
 
-def _no_preparation(adapters: Any, body: str) -> None:
-    """Do nothing before the work."""
-
-
-def _no_remedy(adapters: Any, receipt: str, error: Exception) -> None:
-    """Leave it to the queue when a message comes again."""
-
-
-def _no_conclusion(adapters: Any) -> None:
-    """Do nothing after the work."""
+def _nothing(*_: Any) -> None:
+    """Do nothing before the work, after it, or about its failure."""
 
 
 def sqs_handler(
     work: Callable[[With, str], None],
     adapters: Callable[[], With],
-    first: Callable[[With, str], None] = _no_preparation,
-    last: Callable[[With], None] = _no_conclusion,
-    failed: Callable[[With, str, Exception], None] = _no_remedy,
+    first: Callable[[With, str], None] = _nothing,
+    last: Callable[[With], None] = _nothing,
+    failed: Callable[[With, str, Exception], None] = _nothing,
 ) -> Handler:
     """Return a Lambda handler that does `work` for the body of each message of a batch.
 
@@ -64,7 +56,8 @@ def sqs_handler(
             processor=BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False),
             context=context,
         )
-        _finish(last, of_batch)
+        with _logged("the last step failed; the sweep will do it"):
+            last(of_batch())
         return answer
 
     return handler
@@ -81,24 +74,15 @@ def _process(
     except Exception as error:
         body = record.body[:_LOGGED]
         logger.exception("this message will be delivered again", extra={"body": body})
-        _tell(failed, adapters, record.receipt_handle, error)
+        with _logged("the queue alone decides when the message comes again"):
+            failed(adapters(), record.receipt_handle, error)
         raise
 
 
-def _tell(
-    failed: Callable[[With, str, Exception], None],
-    adapters: Callable[[], With],
-    receipt: str,
-    error: Exception,
-) -> None:
+@contextmanager
+def _logged(failure: str) -> Iterator[None]:
+    """Only log what fails: it changes no message's fate."""
     try:
-        failed(adapters(), receipt, error)
-    except Exception:  # noqa: BLE001 - the message comes again in any case
-        logger.exception("the queue alone decides when the message comes again")
-
-
-def _finish(last: Callable[[With], None], adapters: Callable[[], With]) -> None:
-    try:
-        last(adapters())
-    except Exception:  # noqa: BLE001 - the messages are processed
-        logger.exception("the last step failed; the sweep will do it")
+        yield
+    except Exception:  # noqa: BLE001 - the messages are processed, or come again in any case
+        logger.exception(failure)

@@ -10,10 +10,10 @@ import boto3
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from functions.adapters.all import Adapters
-from functions.adapters.secrets import Secret, secret
+from functions.adapters.secrets import Secret
 from functions.adapters.sqs import DeadLetter, DeadLetters, QueuedAlert
 from functions.health.conformance.trial import tried
-from functions.health.model import Check, Finding, carry_out
+from functions.health.model import Finding, carry_out
 from functions.health.nessie_checks import PUBLISHER, NessieProbe, role_check
 from functions.model import queueing
 from functions.model.ingestion import IN_FLIGHT, NOT_STARTED, Ingestion
@@ -249,23 +249,19 @@ def handler(event: dict[str, Any], context: LambdaContext) -> Any:
     match event:
         case {"do": "seed"}:
             return asdict(seed(adapters()))
-        case {"do": "examine"}:
-            return [asdict(finding) for finding in carry_out([_publisher(adapters().settings)])]
-        case {"do": "conformance"}:
-            return [asdict(finding) for finding in _tried(adapters().settings)]
+        case {"do": "examine" | "conformance" as what}:
+            return [asdict(finding) for finding in _findings(adapters().settings, what)]
         case {"everything": True}:
             return sweep(adapters(), everything=True)
     return sweep(adapters())  # for the schedule's event, and any other
 
 
-def _tried(settings: Settings) -> list[Finding]:
-    vault = boto3.client("secretsmanager", config=CONFIG)
-    return tried(settings.nessie_uri, Secret(vault, settings.nessie_token_secret))
-
-
-def _publisher(settings: Settings) -> Check:
-    """Return the check of the publisher's token."""
-    vault = boto3.client("secretsmanager", config=CONFIG)
-    token = partial(secret, vault, settings.nessie_token_secret)
-    probe = NessieProbe(settings.nessie_uri)
-    return role_check(PUBLISHER, token, probe, lambda: datetime.now(UTC))
+def _findings(settings: Settings, what: str) -> list[Finding]:
+    """Return what is found by the publisher's token: about Nessie, or about the token itself."""
+    vault, uri = boto3.client("secretsmanager", config=CONFIG), settings.nessie_uri
+    token = Secret(vault, settings.nessie_token_secret)
+    if what == "conformance":
+        return tried(uri, token)
+    return carry_out(
+        [role_check(PUBLISHER, token.text, NessieProbe(uri), lambda: datetime.now(UTC))]
+    )

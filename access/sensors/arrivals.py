@@ -85,7 +85,7 @@ def gained(catalog: Catalog, table: str, since: str) -> tuple[list[Arrival], str
     if not newest or since in ("", newest.hash):
         return [], newest.hash if newest else ""
     try:
-        fresh, base = line_and_base(chain([newest], log), catalog.changes(since, table))
+        fresh, base = line_and_base(chain([newest], log), catalog.log_of(since))
     except UnknownBranch as error:
         message = f"Nessie has no commit {since}, where the last look ended: it was restored"
         advice = f"Set the sensor's cursor to the commit of `lakegate log {table}` to go on from."

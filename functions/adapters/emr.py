@@ -90,13 +90,12 @@ class Jobs:
         """
         with _translated():
             run = self._client.start_job_run(
-                applicationId=_application(told, self._settings),
                 executionRoleArn=self._settings.emr_role_arn,
                 clientToken=told.name,
                 name=told.name,
                 jobDriver={"sparkSubmit": spark_submit(told, self._settings)},
                 configurationOverrides={"monitoringConfiguration": monitoring(self._settings)},
-                retryPolicy={"maxAttempts": self._settings.emr_attempts},
+                retryPolicy={"maxAttempts": 1},  # more would also repeat rejected ones
                 **_bounds(told, self._settings),
             )
         return str(run["jobRunId"])
@@ -138,21 +137,19 @@ class Jobs:
         raise UnknownRun("UNKNOWN_JOB_RUN", f"EMR Serverless does not know job run {run}")
 
 
-def _application(told: JobSpec | SharedRun, settings: Settings) -> str:
-    """Return the application that a job run starts in: large files never hold small ones."""
-    shares = isinstance(told, SharedRun)
-    return settings.emr_shared_application_id if shares else settings.emr_application_id
-
-
 def _bounds(told: JobSpec | SharedRun, settings: Settings) -> dict[str, Any]:
-    """Return what a job run may do and for how long, and the tag by which its cost is told."""
+    """Return where a job run starts, what it may do, for how long, and the tag for its cost.
+
+    Shared runs start apart, so that large files never hold small ones.
+    """
     if isinstance(told, SharedRun):
+        application, tags = settings.emr_shared_application_id, {"lakegate:shared": "yes"}
         policy, minutes = shared_run_policy(told, settings), told.timeout_minutes
-        tags = {"lakegate:shared": "yes"}
     else:
+        application, tags = settings.emr_application_id, {"lakegate:table": told.table}
         policy, minutes = run_policy(told, settings), settings.job_timeout_minutes
-        tags = {"lakegate:table": told.table}
     return {
+        "applicationId": application,
         "executionIamPolicy": {"policy": policy},
         "executionTimeoutMinutes": minutes,
         "tags": tags,

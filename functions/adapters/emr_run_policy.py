@@ -75,7 +75,7 @@ def shared_run_policy(run: SharedRun, settings: Settings) -> str:
         _allow(("sqs:SendMessage",), [_queue(run.verdict_queue, settings)]),
         _alike(settings),
     )
-    return _compact({"Version": "2012-10-17", "Statement": statements})
+    return _policy(*statements)
 
 
 def widened(run: SharedRun, settings: Settings) -> SharedRun:
@@ -111,8 +111,7 @@ def _compaction_policy(spec: JobSpec, settings: Settings) -> str:
     code = f"{lake}{_release(spec, settings)}/*"
     report = lake + literal(spec.report_key)
     read, written = ([code, *table], [report]) if spec.audited_hash else ([code], table)
-    statements = _allow(_READ, read), _allow(_WRITE, written), _alike(settings)
-    return _compact({"Version": "2012-10-17", "Statement": statements})
+    return _policy(_allow(_READ, read), _allow(_WRITE, written), _alike(settings))
 
 
 def _batch_policies(spec: JobSpec, settings: Settings) -> Iterator[str]:
@@ -145,11 +144,12 @@ def _text(spec: JobSpec, settings: Settings, landed: Sequence[str], tables: Sequ
     read += ["warehouse/*"] * spec.reads_others
     written = [f"*{spec.ingestion}*"]
     (read if spec.reaudit_base else written).extend(tables)
-    statements = (
-        _allow(_READ, [*landed, *(lake + path for path in read)]),
-        _allow(_WRITE, [lake + path for path in written]),
-        _alike(settings),
-    )
+    reading = _allow(_READ, [*landed, *(lake + path for path in read)])
+    writing = _allow(_WRITE, [lake + path for path in written])
+    return _policy(reading, writing, _alike(settings))
+
+
+def _policy(*statements: dict[str, Any]) -> str:
     return _compact({"Version": "2012-10-17", "Statement": statements})
 
 

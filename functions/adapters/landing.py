@@ -4,7 +4,6 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from os import SEEK_END
@@ -90,8 +89,14 @@ class Landing:
         if bucket not in self._buckets:
             raise LostPosition("LOST_POSITION", f"{bucket} is no landing bucket any more")
         after = {"KeyMarker": key, "VersionIdMarker": version} if key else {}
-        with translated(bucket), _known_position(position):
-            page = self._client.list_object_versions(Bucket=bucket, MaxKeys=most, **after)
+        with translated(bucket):
+            try:
+                page = self._client.list_object_versions(Bucket=bucket, MaxKeys=most, **after)
+            except ClientError as error:  # for example since the position's version was deleted
+                if position and error.response["Error"]["Code"] == "InvalidArgument":
+                    why = f"S3 does not list from there: {error}"
+                    raise LostPosition("LOST_POSITION", why) from error
+                raise
         landed = [_listed(bucket, entry) for entry in page.get("Versions", [])]
         if page["IsTruncated"]:
             return landed, json.dumps([page["NextKeyMarker"], page["NextVersionIdMarker"], bucket])
@@ -252,17 +257,6 @@ def _version(landed: LandedObject) -> dict[str, str]:
     """Return how S3 is asked for a version of a key, if the bucket has versions."""
     versioned = {} if landed.version == landed.etag else {"VersionId": landed.version}
     return {"Key": landed.key, **versioned}
-
-
-@contextmanager
-def _known_position(position: str) -> Iterator[None]:
-    """Raise LostPosition if S3 refuses the position, for example since its version was deleted."""
-    try:
-        yield
-    except ClientError as error:
-        if position and error.response["Error"]["Code"] == "InvalidArgument":
-            raise LostPosition("LOST_POSITION", f"S3 does not list from there: {error}") from error
-        raise
 
 
 def _rank(entry: dict[str, Any]) -> tuple[bool, datetime]:

@@ -25,7 +25,6 @@ from pynessie.error import (
 from functions.adapters.secrets import Bearer, Secret
 from functions.model import commits
 from functions.model.commits import (
-    Change,
     Commit,
     Content,
     Tip,
@@ -190,14 +189,13 @@ class Catalog:
         for entry in self._history(self._quoted, fetch="ALL"):
             yield Commit.of(entry), changed(entry)
 
-    def changes(self, at: str, table: str) -> Iterator[Change]:
-        """Yield the commits that lead to the hash `at`, newest first, with their change of `table`.
+    def log_of(self, at: str) -> Iterator[Commit]:
+        """Yield the commits that lead to the hash `at`, newest first, reading pages on demand.
 
         The hash may be one that no branch reaches any more. Raises UnknownBranch for an unknown
         hash.
         """
-        for entry in self._history(f"@{at}", fetch="ALL"):
-            yield Change.of(entry, table)
+        yield from map(Commit.of, self._history(f"@{at}"))
 
     def states(self, at: str, since: datetime, known: set[str]) -> Iterator[Content]:
         """Yield the metadata files of all contents at `at`, and of its commits since then.

@@ -291,7 +291,8 @@ class Lake:
         return (key for key in keys if not is_group_reports_key(key))
 
     def _folders_of(self, wanted: Mapping[str, Collection[str]]) -> list[str]:
-        tables = self._folders(_REPORTS)
+        pages = self._pages(_REPORTS, Delimiter="/")
+        tables = [each["Prefix"] for page in pages for each in page.get("CommonPrefixes", [])]
         if len(tables) * len(wanted) <= _MOST_FOLDERS:
             return [f"{table}{id_}/" for table in tables for id_ in wanted]
         likely = [f"{_REPORTS}{table}/{id_}/" for id_ in wanted for table in sorted(wanted[id_])]
@@ -300,10 +301,6 @@ class Lake:
     def reports_of(self, table: str, id_part: str) -> Iterator[str]:
         """Yield the keys of a table's reports about ingestions whose id begins like this."""
         yield from (each["Key"] for each in self._listed(f"{_REPORTS}{table}/{id_part}"))
-
-    def _folders(self, prefix: str) -> list[str]:
-        pages = self._pages(prefix, Delimiter="/")
-        return [each["Prefix"] for page in pages for each in page.get("CommonPrefixes", [])]
 
     def _listed(self, prefix: str) -> Iterator[dict[str, Any]]:
         return (each for page in self._pages(prefix) for each in page.get("Contents", []))

@@ -40,7 +40,7 @@ class Queue:
 
     def _send(self, body: str, called: str = "", **ids: str) -> None:
         """Send a body; `called` names the queue in errors. `ids` of FIFO queues have any length."""
-        short = {name: _digest(text) for name, text in ids.items()}
+        short = {name: hashlib.sha256(id_.encode()).hexdigest() for name, id_ in ids.items()}
         with translated(called or self.name):
             self._client.send_message(QueueUrl=self._url, MessageBody=_accepted(body), **short)
 
@@ -219,11 +219,6 @@ class WorkQueue(Backlog):
 def _accepted(body: str) -> str:
     """Return an equal JSON text that SQS accepts."""
     return body.translate(_REFUSED)
-
-
-def _digest(text: str) -> str:
-    """Return a text of any length as an id that SQS accepts."""
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """Notify consumers of an ingestion's final state: refresh queues first, then EventBridge."""
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -75,19 +74,19 @@ def announce(consumers: Consumers, body: str) -> None:
     has its own queue, so an unavailable one delays no other.
     """
     if moved := _refresh_alone(body):
-        _send(consumers, [moved])
+        _refresh_all(consumers, moved)
         return
     announcement = Announcement.read(body)
-    _send(consumers, _refreshes(announcement))
+    if location := announcement.metadata_location:  # main has new metadata of the table
+        _refresh_all(consumers, Refresh(announcement.table, announcement.position, location))
     if consumers.lineage:
         consumers.lineage.send(body)
     consumers.bus.put(announcement)
 
 
-def _send(consumers: Consumers, refreshes: Iterable[Refresh]) -> None:
-    for refresh in refreshes:
-        for queue in consumers.queues:
-            queue.send(refresh)
+def _refresh_all(consumers: Consumers, moved: Refresh) -> None:
+    for queue in consumers.queues:
+        queue.send(moved)
 
 
 def _refresh_alone(body: str) -> Refresh | None:
@@ -96,12 +95,6 @@ def _refresh_alone(body: str) -> Refresh | None:
         return Refresh.read(body)
     except Permanent:
         return None
-
-
-def _refreshes(announcement: Announcement) -> Iterable[Refresh]:
-    """Yield the refresh of an announcement; none where main has no new metadata of the table."""
-    if announcement.metadata_location:
-        yield Refresh(announcement.table, announcement.position, announcement.metadata_location)
 
 
 class Consumer(Protocol):

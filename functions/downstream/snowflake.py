@@ -7,8 +7,7 @@ sent again and is executed once. Statements run asynchronously and are polled: 2
 
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import Any
 
@@ -136,10 +135,12 @@ class Snowflake:
             "Accept": "application/json",
         }
         address = f"{login.address}/api/v2/statements{path}"
-        with _translated():
+        try:
             answer = self._session.request(
                 method, address, headers=headers, timeout=_TIMEOUT, allow_redirects=False, **more
             )
+        except requests.RequestException as error:
+            raise _Lost("SNOWFLAKE_UNAVAILABLE", f"Snowflake did not answer: {error}") from error
         if answer.status_code in (requests.codes.ok, requests.codes.accepted):
             return answer
         raise _refusal(answer, self._secret.name)
@@ -151,14 +152,6 @@ class _Lost(Transient):
 
 class _LoginRefused(Transient):
     """Snowflake refused the login: an administrator must store another in its secret."""
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except requests.RequestException as error:
-        raise _Lost("SNOWFLAKE_UNAVAILABLE", f"Snowflake did not answer: {error}") from error
 
 
 def _refusal(answer: requests.Response, secret: str) -> LakegateError:

@@ -10,7 +10,7 @@ from functions.health import aws_checks, nessie_checks
 from functions.health.aws_probe import AwsProbe
 from functions.health.model import Check, Finding, Queue, carry_out
 from functions.health.nessie_checks import NessieProbe
-from functions.settings import CheckupSettings, Settings
+from functions.settings import Settings
 from lakegate.audit.audit_tables import TABLES
 from lakegate.job.jobspec import JOB_FILES
 
@@ -23,7 +23,6 @@ class Probes:
     """The probes and settings of an examination; `catalog` takes a token, `secret` a name."""
 
     settings: Settings
-    own: CheckupSettings
     aws: AwsProbe
     nessie: NessieProbe
     catalog: Callable[[str], Catalog]
@@ -57,7 +56,7 @@ def _access_checks(probes: Probes) -> Iterator[Check]:
         _NETWORK,
     )
     for role in nessie_checks.ROLES:
-        token = partial(probes.secret, probes.own.token_secret(role))
+        token = partial(probes.secret, probes.settings.token_secret(role))
         yield nessie_checks.role_check(role, token, nessie, probes.now)
 
 
@@ -78,7 +77,7 @@ def _catalog_checks(probes: Probes, expected: Expected) -> Iterator[Check]:
 
 
 def _main(probes: Probes) -> Finding:
-    catalog = probes.catalog(probes.secret(probes.own.token_secret("reader")))
+    catalog = probes.catalog(probes.secret(probes.settings.token_secret("reader")))
     if not catalog.begun():
         return nessie_checks.check_main(begun=False, lacking=[])
     head = catalog.head(MAIN)

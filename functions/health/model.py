@@ -65,14 +65,11 @@ def carry_out(checks: Sequence[Check]) -> list[Finding]:
     A check that cannot be run is a failed finding and hides none of the others.
     """
     with ThreadPoolExecutor(max(1, len(checks))) as pool:
-        return [finding for findings in pool.map(_findings, checks) for finding in findings]
+        done = zip(checks, pool.map(_findings, checks), strict=True)
+        return [replace(f, check=f.check or check.name) for check, found in done for f in found]
 
 
-def _findings(check: Check) -> list[Finding]:
-    return [replace(each, check=each.check or check.name) for each in _carried_out(check)]
-
-
-def _carried_out(check: Check) -> Iterable[Finding]:
+def _findings(check: Check) -> Iterable[Finding]:
     try:
         return list(check.run())
     except LakegateError as error:

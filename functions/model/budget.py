@@ -57,10 +57,6 @@ class Charge:
         """Return it with an amount that is held on a day; nothing may be held before."""
         return replace(self, day=day, held=amount)
 
-    def released(self) -> "Charge":
-        """Return it for a run that was not started."""
-        return replace(self, held=0)
-
     def counted(self, day: str, run: str, amount: int) -> "Charge":
         """Return it for a run that ended; one for which nothing was held counts for that day."""
         return replace(self, day=self.day or day, held=0, used=amount, run=run)

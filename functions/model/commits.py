@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import zip_longest
-from typing import Any, TypeVar
+from typing import Any
 
 from lakegate import times
 from lakegate.errors import LakegateError
@@ -25,7 +25,7 @@ class NotOnMain(LakegateError):
 
 @dataclass(frozen=True)
 class Commit:
-    """One commit of main's log."""
+    """One commit of a log; `is_merge` says that it merged a branch."""
 
     hash: str
     parent: str
@@ -33,18 +33,21 @@ class Commit:
     properties: Mapping[str, str]
     author: str
     time: str
+    is_merge: bool = False
 
     @classmethod
     def of(cls, entry: dict[str, Any]) -> "Commit":
         """Return the commit that an entry of a log describes."""
         meta = entry["commitMeta"]
+        parents = meta.get("parentCommitHashes") or [""]
         return cls(
             hash=meta["hash"],
-            parent=(meta.get("parentCommitHashes") or [""])[0],
+            parent=parents[0],
             message=meta["message"],
             properties={k: values[0] for k, values in meta.get("allProperties", {}).items()},
             author=", ".join(meta.get("authors", [])),
             time=meta["commitTime"],
+            is_merge=len(parents) > 1,
         )
 
     @property
@@ -80,46 +83,13 @@ class Tip:
     position: int
 
 
-@dataclass(frozen=True)
-class Change:
-    """One commit of a log, and its effect on one table.
-
-    `metadata` is the address of the metadata file that it gave the table, "" if it left the table
-    alone or dropped it. `is_merge` says that it merged a branch.
-    """
-
-    hash: str
-    moment: datetime
-    metadata: str = ""
-    is_merge: bool = False
-
-    @classmethod
-    def of(cls, entry: dict[str, Any], table: str) -> "Change":
-        """Return the effect of an entry of a log, with its operations, on a table."""
-        meta = entry["commitMeta"]
-        written = [
-            operation["content"].get("metadataLocation", "")
-            for operation in entry.get("operations") or []
-            if operation["type"] == "PUT" and operation["key"]["elements"] == table.split(".")
-        ]
-        return cls(
-            hash=meta["hash"],
-            moment=datetime.fromisoformat(meta["commitTime"]),
-            metadata=written[-1] if written else "",
-            is_merge=len(meta.get("parentCommitHashes", [])) > 1,
-        )
-
-
-_C = TypeVar("_C", Commit, Change)
-
-
-def line_and_base(newer: Iterable[_C], older: Iterable[Commit | Change]) -> tuple[list[_C], str]:
+def line_and_base(newer: Iterable[Commit], older: Iterable[Commit]) -> tuple[list[Commit], str]:
     """Return the commits of a log, newest first, that another log lacks, and where they begin.
 
     That is the newest commit that both have, "" if they have none. Both are read side by side: so
     neither is read much farther back than that commit.
     """
-    line: list[_C] = []
+    line: list[Commit] = []
     places: dict[str, int] = {}
     seen = set[str]()
     for own, other in zip_longest(newer, older):

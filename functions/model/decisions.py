@@ -65,11 +65,6 @@ class Decisions:
         """Return who approved its publishing although its audit failed, "" for nobody."""
         return self.approval.by if self.approval else ""
 
-    @property
-    def has_removed_branches(self) -> bool:
-        """Return whether it is discarded, and its branches are deleted."""
-        return self.discarded and not self.branches_to_delete
-
     def acted(self, what: str, by: str, at: str, attempt: int) -> "Decisions":
         """Return them with an action by somebody; unchanged without a name."""
         if not by:

@@ -155,11 +155,6 @@ class Ingestion:
         return "" if self.ended else self.times.get("published", "")
 
     @property
-    def was_set_back(self) -> bool:
-        """Return whether main lost it once, and `realign` had it published again."""
-        return SET_BACK in self.times
-
-    @property
     def is_retried(self) -> bool:
         """Return whether it had another attempt since it landed or was replayed."""
         return self.attempt - self.tries_from > 1

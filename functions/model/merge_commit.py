@@ -271,13 +271,10 @@ def _all(text: str) -> tuple[Published, ...]:
 
 def _read(document: dict[str, Any]) -> Published:
     known = {field.name for field in fields(Published)}
-    arguments = {name: _frozen(value) for name, value in document.items() if name in known}
+    frozen = {k: tuple(v) if isinstance(v, list) else v for k, v in document.items()}
+    arguments: dict[str, Any] = {name: frozen[name] for name in frozen.keys() & known}
     parts = tuple(BatchFile(**part) for part in arguments.pop("parts", ()))
     return Published(parts=parts, **arguments)
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _published(ingestion: Ingestion) -> Published:
@@ -288,7 +285,7 @@ def _published(ingestion: Ingestion) -> Published:
         version=ingestion.landed.version,
         rows=ingestion.audit.rows,
         report=ingestion.report_key,
-        contract=_contract(ingestion),
+        contract="" if ingestion.parts else "@".join(ingestion.terms.contract),
         job_run=ingestion.job_run,
         audited_hash=ingestion.audited_hash,
         approved_by=ingestion.decisions.approved_by,
@@ -309,8 +306,3 @@ def _published(ingestion: Ingestion) -> Published:
         mended_by=mends.by if mends else "",
         parts=ingestion.parts,
     )
-
-
-def _contract(ingestion: Ingestion) -> str:
-    key, version = ingestion.terms.contract
-    return "" if ingestion.parts else f"{key}@{version}"

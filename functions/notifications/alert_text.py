@@ -56,8 +56,8 @@ def alert(ingestion: Ingestion, report: AuditReport | None, page_url: str = "") 
     blocks = (
         section("\n".join([failure_advice(ingestion), *_page_link(ingestion, page_url)])),
         section(_what_happened(ingestion)),
-        *[section(_check(check)) for check in shown[:_MOST_CHECKS]],
-        *([section(_more(shown))] if len(shown) > _MOST_CHECKS else []),
+        *[section(_finding(":x:", vars(c)) + _rows(c)) for c in shown[:_MOST_CHECKS]],
+        *_more(len(shown), "failed checks"),
         *how_to_look(ingestion),
     )
     cause = " ".join([reason_code(ingestion), *sorted(check.id for check in failed)])
@@ -296,10 +296,6 @@ def _source(ingestion: Ingestion) -> list[str]:
     return [cut(f"*Change*{by}{why}", _REASON), f"```{cut(plain(change.statement), _REASON)}```"]
 
 
-def _check(check: CheckResult) -> str:
-    return _finding(":x:", vars(check)) + _rows(check)
-
-
 def _rows(check: CheckResult) -> str:
     most = _MOST_CELLS if any(map(cell_told, check.samples)) else _MOST_SAMPLES
     rows = "\n".join(failing_rows.told(check)[:most])
@@ -322,12 +318,13 @@ def _warnings(ingestion: Ingestion, reported: Sequence[CheckResult] = ()) -> lis
         section(_finding(":warning:", check) + rows.get(check["id"], ""))
         for check in warnings[:_MOST_CHECKS]
     ]
-    more = len(warnings) - len(shown)
-    return shown + [section(f"… and {more} more warnings, all in the audit report.")] * (more > 0)
+    return shown + _more(len(warnings), "warnings")
 
 
-def _more(failed: tuple[CheckResult, ...]) -> str:
-    return f"… and {len(failed) - _MOST_CHECKS} more failed checks, all in the audit report."
+def _more(many: int, what: str) -> list[Block]:
+    """Return how many checks are not shown, nothing if all are."""
+    more = many - _MOST_CHECKS
+    return [section(f"… and {more} more {what}, all in the audit report.")] if more > 0 else []
 
 
 def _page(ingestion: Ingestion, page_url: str) -> str:

@@ -4,15 +4,16 @@ import base64
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import parse_qs
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from slack_sdk.signature import Clock, SignatureVerifier
 
 from functions.adapters.secrets import Secret
+from functions.adapters.sqs import ActionQueue
 from functions.notifications.blocks import code, escaped
-from functions.notifications.slack import SlackSecret
+from functions.notifications.slack import SlackReplies, SlackSecret
 from functions.notifications.slack_buttons import REASON, Seen, Verb, modal
 from functions.notifications.slack_presses import NotUnderstood, Press, Submission, parsed
 from functions.telemetry import logger
@@ -144,23 +145,6 @@ _NO_FORM = "The form could not be opened. Press again."
 Handler = Callable[[dict[str, Any], LambdaContext], dict[str, Any]]
 
 
-class Actions(Protocol):
-    """The queue of requested actions."""
-
-    def send(self, request: ActionRequest) -> None:
-        """Queue a request; an equal one is queued once. Raises Transient."""
-
-
-class Replies(Protocol):
-    """Replies that only one person sees."""
-
-    def open(self, trigger: str, view: Mapping[str, Any]) -> None:
-        """Open a form while its trigger is valid, for 3 seconds. Raises LakegateError."""
-
-    def reply(self, address: str, words: str) -> None:
-        """Post words that only the person with this response address sees. Raises LakegateError."""
-
-
 @dataclass(frozen=True)
 class Endpoint:
     """The permissions and adapters for answering requests.
@@ -172,8 +156,8 @@ class Endpoint:
     users: frozenset[str]
     team: str
     secret: Secret
-    actions: Actions
-    replies: Replies
+    actions: ActionQueue
+    replies: SlackReplies
     now: Callable[[], float]
 
 
@@ -226,18 +210,14 @@ def _http(status: int, document: Mapping[str, Any]) -> dict[str, Any]:
 
 def _require_signature(endpoint: Endpoint, request: Request) -> None:
     text = endpoint.secret.text()
-    if not SlackSecret.of(text).signing_secret:
+    for _ in range(2):  # the secret may have changed
+        signing = SlackSecret.of(text).signing_secret
+        if signing and request.is_signed(signing, endpoint.now):
+            return
         text = endpoint.secret.after(text)
-    if not SlackSecret.of(text).signing_secret:
+    if not signing:
         raise Refused(503, "NO_SIGNING_SECRET", "Slack's secret has no signing secret: add it")
-    if not _is_signed(endpoint, request, text) and not _is_signed(
-        endpoint, request, endpoint.secret.after(text)
-    ):
-        raise Refused(401, "NOT_SLACK", "the request is not signed by Slack, or too old")
-
-
-def _is_signed(endpoint: Endpoint, request: Request, text: str) -> bool:
-    return request.is_signed(SlackSecret.of(text).signing_secret, endpoint.now)
+    raise Refused(401, "NOT_SLACK", "the request is not signed by Slack, or too old")
 
 
 def _pressed(endpoint: Endpoint, press: Press) -> None:

@@ -105,29 +105,8 @@ class SlackAlerts:
             return self._try(method, arguments)
 
     def _try(self, method: str, arguments: dict[str, Any]) -> Any:
-        try:
+        with _translated():
             return getattr(self._client, method)(**arguments)
-        except SlackApiError as error:
-            raise _refusal(error) from error
-        except (
-            SlackClientError,
-            OSError,
-            HTTPException,
-            ValueError,
-        ) as error:  # ValueError: no JSON
-            raise Transient("SLACK_UNAVAILABLE", f"Slack did not answer: {error}") from error
-
-
-class LogAlerts:
-    """Alerts in the log, for deployments without Slack."""
-
-    def __init__(self, logger: Any) -> None:
-        """`logger` is a standard logger."""
-        self._logger = logger
-
-    def post(self, channel: str, alert: Alert) -> None:
-        """Log an alert for a channel."""
-        self._logger.error(alert.text, extra={"channel": channel, "blocks": alert.blocks})
 
 
 class _ShortWaits(RateLimitErrorRetryHandler):
@@ -153,10 +132,10 @@ class _TokenRefused(Transient):
 
 
 class _Refused(Permanent):
-    """Slack refuses the alert permanently, with this `answer`."""
+    """Slack refuses an alert or a form permanently, with this `answer`."""
 
     def __init__(self, answer: str) -> None:
-        super().__init__("SLACK_REFUSED", f"Slack refused the alert: {answer}")
+        super().__init__("SLACK_REFUSED", f"Slack refused it: {answer}")
         self.answer = answer
 
 
@@ -236,7 +215,7 @@ class SlackReplies:
         self._places = {urlsplit(url)[:2] for url in (_RESPONSES, slack_url) if url}
 
     def open(self, trigger: str, view: Mapping[str, Any]) -> None:
-        """Open a form as Replies.open requires."""
+        """Open a form while its trigger is valid, for 3 seconds. Raises LakegateError."""
         text = self._secret.text()
         try:
             self._open(text, trigger, view)
@@ -244,7 +223,7 @@ class SlackReplies:
             self._open(self._secret.after(text), trigger, view)
 
     def reply(self, address: str, words: str) -> None:
-        """Post words as Replies.reply requires."""
+        """Post words that only the person with this response address sees. Raises LakegateError."""
         if not _is_in(self._places, address):
             raise Permanent("NOT_SLACK", "the response address is not Slack's")
         with _translated():
@@ -272,14 +251,6 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except SlackApiError as error:
-        raise _form_refusal(error) from error
-    except (SlackClientError, OSError, HTTPException, ValueError) as error:
+        raise _refusal(error) from error
+    except (SlackClientError, OSError, HTTPException, ValueError) as error:  # the last: no JSON
         raise Transient("SLACK_UNAVAILABLE", f"Slack did not answer: {error}") from error
-
-
-def _form_refusal(error: SlackApiError) -> LakegateError:
-    code = str(error.response.get("error", "")) if hasattr(error.response, "get") else ""
-    if code in ("invalid_auth", "not_authed", "token_expired", "token_revoked"):
-        message = f"Slack refused the bot's token ({code}) for a form"
-        return _TokenRefused("SLACK_TOKEN_REFUSED", message)
-    return Permanent("SLACK_REFUSED", f"Slack refused the form: {code}")

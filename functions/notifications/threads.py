@@ -86,12 +86,8 @@ class Threads:
         if revision:
             where += ", newest = :newest"
             values |= {":newest": revision}
-        with translated(_UNAVAILABLE):
-            self._table.update_item(
-                Key={"id": _id("subject", subject)},
-                UpdateExpression=f"SET expires = :expires{where} ADD told :told",
-                ExpressionAttributeValues=values,
-            )
+        change = f"SET expires = :expires{where} ADD told :told"
+        self._update(_id("subject", subject), change, values)
 
     def claim(self, cause: str, holder: str, gone: Place | None = None) -> Place | None:
         """Return the place of the thread for a cause; None where `holder` is to open one.
@@ -120,25 +116,13 @@ class Threads:
         If another thread has the cause by now, this thread is for the subject alone.
         """
         body = QueuedAlert("", alert).to_json()
-        self._put(
-            {
-                "id": _id("thread", f"{place.channel} {place.ts}"),
-                "alert": body,
-                "members": {member(subject)},
-            }
-        )
-        with suppress(ConditionFailed), translated(_UNAVAILABLE):
-            self._table.update_item(
-                Key={"id": _id("cause", cause)},
-                UpdateExpression="SET channel = :channel, ts = :ts, opened = :opened",
-                ConditionExpression="holder = :holder AND attribute_not_exists(opened)",
-                ExpressionAttributeValues={
-                    ":channel": place.channel,
-                    ":ts": place.ts,
-                    ":opened": int(self._now()),
-                    ":holder": digest(alert.about),
-                },
-            )
+        self._put({"id": _thread(place), "alert": body, "members": {member(subject)}})
+        change = "SET channel = :channel, ts = :ts, opened = :opened"
+        values = {":channel": place.channel, ":ts": place.ts, ":opened": int(self._now())}
+        only = "holder = :holder AND attribute_not_exists(opened)"
+        with suppress(ConditionFailed):
+            held = {":holder": digest(alert.about)}
+            self._update(_id("cause", cause), change, values | held, ConditionExpression=only)
         self.remember(subject, alert.about, place, alert.revision)
 
     def join(
@@ -153,21 +137,12 @@ class Threads:
         last, said = "", {}
         if closed and outcome:
             last, said = ", outcome = :said", {":said": [member(subject), outcome]}
+        update = f"SET expires = :expires{last} ADD members :one{change}"
+        joins = {":one": {member(subject)}, ":it": member(subject), ":most": _MOST}
+        values = {**joins, ":expires": self._expires(), **said}
+        only = {"ConditionExpression": _TAKES, "ReturnValues": "ALL_NEW"}
         try:
-            with translated(_UNAVAILABLE):
-                item = self._table.update_item(
-                    Key={"id": _id("thread", f"{place.channel} {place.ts}")},
-                    UpdateExpression=f"SET expires = :expires{last} ADD members :one{change}",
-                    ConditionExpression=_TAKES,
-                    ExpressionAttributeValues={
-                        ":one": {member(subject)},
-                        ":it": member(subject),
-                        ":most": _MOST,
-                        ":expires": self._expires(),
-                        **said,
-                    },
-                    ReturnValues="ALL_NEW",
-                )["Attributes"]
+            item = self._update(_thread(place), update, values, **only)["Attributes"]
         except ConditionFailed as refused:
             raise ThreadGone from refused
         alert = QueuedAlert.from_json(item["alert"]).alert
@@ -179,18 +154,14 @@ class Threads:
         """Record that those of these ingestions which are in a thread are resolved; return it."""
         others = thread.members.intersection(ingestions) - thread.closed
         if others:
-            with translated(_UNAVAILABLE):
-                self._table.update_item(
-                    Key={"id": _id("thread", f"{thread.place.channel} {thread.place.ts}")},
-                    UpdateExpression="ADD closed :others",
-                    ExpressionAttributeValues={":others": set(others)},
-                )
+            values = {":others": set(others)}
+            self._update(_thread(thread.place), "ADD closed :others", values)
         return replace(thread, closed=thread.closed | others)
 
     def drop(self, place: Place) -> None:
         """Delete the record of a thread whose first message is gone."""
         with translated(_UNAVAILABLE):
-            self._table.delete_item(Key={"id": _id("thread", f"{place.channel} {place.ts}")})
+            self._table.delete_item(Key={"id": _thread(place)})
 
     def _get(self, id_: str) -> dict[str, Any]:
         with translated(_UNAVAILABLE):
@@ -202,12 +173,21 @@ class Threads:
         with translated(_UNAVAILABLE):
             self._table.put_item(Item={**item, "expires": self._expires()}, **only)
 
+    def _update(self, id_: str, change: str, values: dict[str, Any], **more: str) -> Any:
+        what = {"UpdateExpression": change, "ExpressionAttributeValues": values}
+        with translated(_UNAVAILABLE):
+            return self._table.update_item(Key={"id": id_}, **what, **more)
+
     def _expires(self) -> int:
         return int(self._now() + self._kept)
 
 
 def _id(kind: str, name: str) -> str:
     return f"{kind} {digest(name)}"
+
+
+def _thread(place: Place) -> str:
+    return _id("thread", f"{place.channel} {place.ts}")
 
 
 def _place(item: dict[str, Any]) -> Place | None:

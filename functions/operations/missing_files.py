@@ -9,7 +9,6 @@ from datetime import timedelta
 
 from functions.adapters.all import Adapters
 from functions.adapters.ledger.notes import Moved
-from functions.model.commits import Commit
 from functions.model.merge_commit import published, tables
 from functions.model.notes.freshness import Freshness
 from functions.notifications.alert_text import arrived, missing
@@ -62,10 +61,7 @@ def _published(adapters: Adapters, before: Freshness) -> dict[str, str]:
     for commit in adapters.catalog.log():
         if commit.at < since:
             break
-        for table in tables(commit) if _brings_files(commit) else ():
+        brings_files = any(not each.kind for each in published(commit))
+        for table in tables(commit) if brings_files else ():
             newest.setdefault(table, commit.at)
     return newest
-
-
-def _brings_files(commit: Commit) -> bool:
-    return any(not each.kind for each in published(commit))

@@ -1,6 +1,6 @@
 """Write the weekly digest: landed files, failures by cause, and pending decisions."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from itertools import islice
 
@@ -32,8 +32,8 @@ def digest(
         header(title),
         section(_summary(week)),
         *_list("*By table*", _by_table(week)),
-        *_list("*Rejected and errored, by cause*", _by_cause(week)),
-        *_list("*Not ingested: batches without a manifest*", _by_batch(week.incomplete())),
+        *_list("*Rejected and errored, by cause*", _counted(week.causes.most_common())),
+        *_list("*Not ingested: batches without a manifest*", _counted(week.incomplete().items())),
         *_waiting(waiting, keep_days),
         *([section(link(page_url, "The quality page"))] if page_url else []),
     )
@@ -58,14 +58,9 @@ def _by_table(week: Week) -> Iterable[str]:
         yield f"{named} {count(its.files, 'file')}, {count(its.rows, 'row')}{note}"
 
 
-def _by_cause(week: Week) -> Iterable[str]:
-    for cause, files in week.causes.most_common():
-        yield f"{code(cause[:_LONGEST])} {count(files, 'file')}"
-
-
-def _by_batch(incomplete: Mapping[str, int]) -> Iterable[str]:
-    for batch, files in incomplete.items():
-        yield f"{code(batch[:_LONGEST])} {count(files, 'file')}"
+def _counted(named: Iterable[tuple[str, int]]) -> Iterable[str]:
+    for name, files in named:
+        yield f"{code(name[:_LONGEST])} {count(files, 'file')}"
 
 
 def _waiting(waiting: Iterable[IngestionSummary], keep_days: int) -> list[Block]:

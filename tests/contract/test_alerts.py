@@ -17,7 +17,7 @@ from functions.model.ingestion import Ingestion, State
 from functions.model.messages.alert import Alert, Kind
 from functions.notifications.alert_text import alert, recovered, unreadable_event, without_buttons
 from functions.notifications.email import Topic
-from functions.notifications.slack import LogAlerts, SlackAlerts
+from functions.notifications.slack import SlackAlerts
 from functions.notifications.threads import Threads
 from functions.on_alert import AlertChannels, notify, put_off
 from functions.sqs_handler import sqs_handler
@@ -60,9 +60,7 @@ class LocalSlack:
 
     def notify(self, alert: Alert, channel: str = "#orders", *, has_buttons: bool = False) -> None:
         """Post an alert as on_alert does with the queue's message."""
-        channels = AlertChannels(
-            self.threads, LogAlerts(logger), self.alerts(), has_buttons=has_buttons
-        )
+        channels = AlertChannels(self.threads, logger, self.alerts(), has_buttons=has_buttons)
         notify(channels, QueuedAlert(channel, alert).to_json())
 
     def posted(self) -> list[tuple[str, Alert]]:
@@ -435,7 +433,7 @@ class Mailbox:
 def test_the_last_word_is_the_newest(local_slack: LocalSlack) -> None:
     """An alert that was delayed until a later one of the same ingestion is not posted."""
     topic, slack = Mailbox(), local_slack.alerts()
-    channels = AlertChannels(local_slack.threads, LogAlerts(logger), slack, cast(Topic, topic))
+    channels = AlertChannels(local_slack.threads, logger, slack, cast(Topic, topic))
     first, late, last = failed("a"), failed("a", revision=11), settled("a")
     answer = replace(last, kind=Kind.ANSWER, about="answer", text="answer", revision=0)
     for notice in (first, last, late, answer):
@@ -481,7 +479,7 @@ def test_an_alert_comes_again_when_slack_takes_it(
     event, queues = {"Records": [{**record, "attributes": {}}]}, Queues(sqs)
     channels = AlertChannels(
         local_slack.threads,
-        LogAlerts(logger),
+        logger,
         local_slack.alerts(),
         has_buttons=True,
         queue=Deliveries(queues, url),
@@ -499,7 +497,7 @@ def test_slack_and_topic_fail_alone(local_slack: LocalSlack) -> None:
     topic = Mailbox(away=True)
     threads = local_slack.threads
     channels = AlertChannels(
-        threads, LogAlerts(logger), local_slack.alerts(), cast(Topic, topic), has_buttons=True
+        threads, logger, local_slack.alerts(), cast(Topic, topic), has_buttons=True
     )
     to_slack, to_topic = QueuedAlert("#orders", ALERT), QueuedAlert("#orders", ALERT, to_topic=True)
     for _ in range(3):
@@ -516,7 +514,7 @@ def test_without_slack_log_and_topic_tell(caplog: pytest.LogCaptureFixture) -> N
     """Without Slack each alert is in the log with its channel and, where set, in the topic."""
     topic, threads = Mailbox(), cast(Threads, FakeThreads(3600, lambda: 0.0))
     channels = AlertChannels(
-        threads, LogAlerts(logging.getLogger("test")), None, cast(Topic, topic), has_buttons=True
+        threads, logging.getLogger("test"), None, cast(Topic, topic), has_buttons=True
     )
     notify(channels, QueuedAlert("#orders", ALERT).to_json())
     notify(channels, QueuedAlert("#orders", ALERT, to_topic=True).to_json())

@@ -289,7 +289,7 @@ def catalog(url: str, bearer: str = "token") -> Calls:
         lambda: found.delete_branch("ingest/x"),
         lambda: found.merge("ingest/x", HASH, HASH, "message", {}),
         found.references,
-        lambda: list(found.changes(HASH, "a.b")),
+        lambda: list(found.log_of(HASH)),
         lambda: found.metadata(HASH, "a.b"),
         lambda: next(found.log()),
         lambda: found.begin("ops"),

@@ -104,7 +104,7 @@ def channel(tmp_path: Path) -> Iterator[Channel]:
         yield Channel(url, slack, actions, str(posted["ts"]))
 
 
-def _function(slack: str, actions: FakeActions) -> Flask:
+def _function(slack: str, actions: Any) -> Flask:
     """Return the function behind an address, as Lambda serves it."""
     secret = Secret(Vault(), "slack")
     users = frozenset({user_id("ada")})

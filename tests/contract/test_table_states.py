@@ -31,16 +31,22 @@ def names(paths: Iterable[str]) -> list[str]:
     return sorted(path.rpartition("/")[2] for path in paths)
 
 
+def data_of(paths: Iterable[str]) -> set[str]:
+    """Return the data files among files."""
+    return {path for path in paths if "/metadata/" not in path}
+
+
 def test_a_state_consists_of_its_files(lake: Lake) -> None:
     """A state has data files, manifests, lists and the metadata file under its location."""
     _, at = lake.written("file")
     found = files(lake, at)
-    data, manifests, _, root = found.levels
-    assert names(data) == ["file", "old"]
-    assert len(manifests) == 2
-    assert root == {lake.catalog.metadata(at, lake.table)}
-    assert found.location.startswith("s3://lake/warehouse/")
-    assert all(path.startswith(f"{found.location}/") for path in found.paths)
+    root = lake.catalog.metadata(at, lake.table)
+    assert names(data_of(found.paths)) == ["file", "old"]
+    assert len(found.manifests) == 2
+    assert {root, *found.manifests} <= found.paths
+    place = root.partition("/metadata/")[0]
+    assert place.startswith("s3://lake/warehouse/")
+    assert all(path.startswith(f"{place}/") for path in found.paths)
     assert found.missing == frozenset()
 
 
@@ -49,10 +55,10 @@ def test_known_manifests_are_not_looked_into_again(lake: Lake) -> None:
     metadata = lake.catalog.metadata(lake.written("file")[1], lake.table)
     every = lake.tables.files(metadata)
     for _ in range(2):
-        again = lake.tables.files(metadata, known=every.levels[1])
-        assert again.levels == (frozenset(), *every.levels[1:])
+        again = lake.tables.files(metadata, known=every.manifests)
+        assert again.paths == every.paths - data_of(every.paths)
         assert again.missing == frozenset()
-        lake.delete(max(every.levels[1]))  # nor whether they are there
+        lake.delete(max(every.manifests))  # nor whether they are there
 
 
 def test_files_of_a_branch_are_distinguished_from_mains(lake: Lake) -> None:
@@ -81,7 +87,7 @@ def test_a_file_that_is_gone_is_reported(lake: Lake) -> None:
     before = files(lake, lake.catalog.head("main"))
     _, at = lake.written("file")
     metadata = lake.catalog.metadata(at, lake.table)
-    (manifest,) = files(lake, at).levels[1] - before.levels[1]
+    (manifest,) = files(lake, at).manifests - before.manifests
     lake.delete(manifest)
     found = lake.tables.files(metadata)
     assert manifest in found.missing
@@ -122,7 +128,7 @@ def test_a_state_whose_metadata_is_gone_has_no_rows_to_compare(lake: Lake) -> No
     before = lake.catalog.head("main")
     gone = files(lake, before)
     commits = [lake.writer.append("main", name) for name in ("a", "b")]
-    for path in (*gone.levels[2], *gone.levels[3]):
+    for path in gone.paths - gone.manifests - data_of(gone.paths):
         lake.delete(path)
     old, first, second = (f"main@{commit}" for commit in (before, *commits))
     for read in (lake.tables.rows, lambda table, at: lake.tables.change(table, at, first)):

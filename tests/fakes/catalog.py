@@ -22,7 +22,7 @@ from functions.adapters.iceberg.files import (
     TableSize,
 )
 from functions.adapters.nessie import MAIN, MergeConflict, SetBack, UnknownBranch, branch_taken
-from functions.model.commits import Change, Commit, Content, Tip, unknown_content
+from functions.model.commits import Commit, Content, Tip, unknown_content
 from functions.model.intent import Intent
 from lakegate.audit.audit_tables import Entry, HistoryTable
 from lakegate.errors import LakegateError, Transient
@@ -250,18 +250,12 @@ class FakeCatalog:
         """See Catalog.references."""
         return dict(self._heads)
 
-    def changes(self, at: str, table: str) -> Iterator[Change]:
-        """See Catalog.changes."""
+    def log_of(self, at: str) -> Iterator[Commit]:
+        """See Catalog.log_of."""
         if at not in self._commits:
             raise UnknownBranch("UNKNOWN_BRANCH", f"there is no commit {at}")
         for stored in self._log(at):
-            written = stored.changes.get(table)
-            yield Change(
-                hash=stored.commit.hash,
-                moment=datetime.fromisoformat(stored.commit.time),
-                metadata=written.metadata if written else "",
-                is_merge=len(stored.parents) > 1,
-            )
+            yield stored.commit
 
     def states(self, at: str, since: datetime, known: set[str]) -> Iterator[Content]:
         """See Catalog.states."""
@@ -389,8 +383,9 @@ class FakeCatalog:
     ) -> str:
         hash_, parent = f"{self._made:064x}", self._heads.get(branch, "")
         self._made += 1
-        commit = Commit(hash_, parent, message, dict(properties), author, self._clock.now())
-        parents = tuple(filter(None, (parent, merged)))
+        parents, at = tuple(filter(None, (parent, merged))), self._clock.now()
+        is_merge = len(parents) > 1
+        commit = Commit(hash_, parent, message, dict(properties), author, at, is_merge)
         self._commits[hash_] = _Stored(commit, parents, changes)
         self._heads[branch] = hash_
         return hash_
@@ -489,7 +484,7 @@ class FakeTables:
         table = self._catalog.state(metadata)
         if self._is_gone(metadata):
             root = frozenset({metadata})
-            return TableFiles("", (frozenset(), frozenset(), frozenset(), root), missing=root)
+            return TableFiles(root, missing=root)
         manifests = frozenset(f"{location}/metadata/{name}" for name in table.manifests)
         missing = frozenset(filter(self._is_gone, manifests.difference(known)))
         places = (
@@ -498,7 +493,7 @@ class FakeTables:
         is_known = f"{location}/metadata/{table.manifests[-1]}" in known
         is_read = not missing and not is_known
         data = frozenset(_address(place, file) for place, file in places if is_read)
-        return TableFiles(location, (data, manifests, frozenset(), frozenset({metadata})), missing)
+        return TableFiles(frozenset({metadata}) | data | manifests, manifests, missing)
 
     def _is_gone(self, address: str) -> bool:
         return address.removeprefix("s3://lake/") in self._deleted

@@ -63,7 +63,7 @@ def _data_files(deployment: Deployment) -> set[str]:
 
 
 def _is_whole(deployment: Deployment, head: str, gone: set[str]) -> None:
-    for change in deployment.catalog.changes(head, TABLE):
-        if change.metadata:
-            lost = deployment.tables.files(change.metadata).paths & gone
-            assert not lost, f"{change.hash} has lost {sorted(lost)}"
+    for commit in deployment.catalog.log_of(head):
+        if metadata := deployment.catalog.metadata(commit.hash, TABLE):
+            lost = deployment.tables.files(metadata).paths & gone
+            assert not lost, f"{commit.hash} has lost {sorted(lost)}"

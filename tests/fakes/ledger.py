@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from operator import attrgetter
 
+from functions.adapters.dynamodb import BATCH
 from functions.adapters.ledger.groups import is_large
 from functions.adapters.ledger.items import size
 from functions.adapters.ledger.ledger import fit_together
@@ -116,7 +117,9 @@ class FakeLedger(FakeCharges):
 
     def read(self, ids: Iterable[str]) -> Iterator[Ingestion]:
         """See Ledger.read."""
-        yield from self.together(list(ids))
+        left = iter(ids)
+        while some := list(islice(left, BATCH)):
+            yield from self.together(some)
 
     def known(self, ids: list[str], *, consistent: bool = False) -> set[str]:
         """See Ledger.known."""

@@ -53,7 +53,7 @@ class FakeReplies:
         self.failure: LakegateError | None = None
 
     def open(self, trigger: str, view: Mapping[str, Any]) -> None:
-        """See Replies.open."""
+        """See SlackReplies.open."""
         if self.failure:
             raise self.failure
         self.forms.append((trigger, view))

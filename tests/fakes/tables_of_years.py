@@ -307,7 +307,7 @@ class Years:
         Or restore what it misses, if main was set back to that.
         """
         since = datetime.fromisoformat(self.clock.now()) - timedelta(days=KEEP_DAYS)
-        is_old = next(self.catalog.changes(self.catalog.head(branch), "")).moment < since
+        is_old = next(self.catalog.log_of(self.catalog.head(branch))).moment < since
         if error.code == "METADATA_GONE" and is_old:
             self.catalog.delete_branch(branch)
         else:
@@ -516,9 +516,9 @@ class Years:
     def _kept(self, head: str, since: datetime) -> set[str]:
         """Return the hash, its commits since that time, and the one before them."""
         kept = {head}
-        for change in self.catalog.changes(head, NAMES[0]):
-            kept.add(change.hash)
-            if change.moment < since:
+        for commit in self.catalog.log_of(head):
+            kept.add(commit.hash)
+            if commit.moment < since:
                 break
         return kept
 

@@ -76,7 +76,7 @@ class Branch:
         """Return the report of a takeover of the branch up to a commit, or as it is now."""
         catalog = self.services.catalog
         head = head or catalog.head(self.name)
-        line, since = line_and_base(catalog.changes(head, ""), catalog.log())
+        line, since = line_and_base(catalog.log_of(head), catalog.log())
         change = Takeover(self.name, line[-1].hash, head, since).change(self.table, "Ann")
         body = change.to_json().encode()
         self.services.s3.put_object(Bucket=LAKE_BUCKET, Key=change.key, Body=body)

@@ -44,22 +44,14 @@ _Of = TypeVar("_Of")
 
 @dataclass(frozen=True)
 class TableFiles:
-    """The addresses of all files that one state of a table reaches.
+    """The addresses of all files that one state of a table reaches, `manifests` among them.
 
-    `levels` go from the leaves to the root: data files (with deletes and statistics), manifests,
-    manifest lists, the metadata file. Deleting in this order can resume after a crash: a remaining
-    file still names everything left under it. `missing` are files that had to be read and are gone.
-    `location` is the table's location, "" where it could not be read.
+    `missing` are files that had to be read and are gone.
     """
 
-    location: str
-    levels: tuple[frozenset[str], ...]
+    paths: frozenset[str]
+    manifests: frozenset[str] = frozenset()
     missing: frozenset[str] = frozenset()
-
-    @property
-    def paths(self) -> frozenset[str]:
-        """Return the files of all levels."""
-        return frozenset().union(*self.levels)
 
 
 class TableFilesReader:
@@ -83,22 +75,15 @@ class TableFilesReader:
             table = FromInputFile.table_metadata(self._io.new_input(metadata))
         except FileNotFoundError:
             root = frozenset({metadata})
-            return TableFiles("", (frozenset(), frozenset(), frozenset(), root), missing=root)
+            return TableFiles(root, missing=root)
         gone: set[str] = set()
         lists = frozenset(each.manifest_list for each in table.snapshots if each.manifest_list)
         manifests = [m for at in sorted(lists) for m in _unless_gone(self._manifests, at, at, gone)]
         new = (each for each in manifests if each.manifest_path not in known)
         data = [f for m in new for f in _unless_gone(self._data, m, m.manifest_path, gone)]
-        return TableFiles(
-            location=table.location,
-            levels=(
-                frozenset([*data, *_statistics(table)]),
-                frozenset(manifest.manifest_path for manifest in manifests),
-                lists,
-                frozenset({metadata}),
-            ),
-            missing=frozenset(gone),
-        )
+        own = frozenset(manifest.manifest_path for manifest in manifests)
+        paths = frozenset([*data, *_statistics(table), *own, *lists, metadata])
+        return TableFiles(paths, own, frozenset(gone))
 
     def _read_list(self, address: str) -> tuple[ManifestFile, ...]:
         return tuple(read_manifest_list(self._io.new_input(address)))

@@ -23,6 +23,7 @@ from pyiceberg.types import (
 )
 
 from functions.adapters.iceberg.errors import CannotRebase
+from functions.adapters.iceberg.files import manifests_of
 from functions.adapters.iceberg.manifests import live
 
 
@@ -63,8 +64,7 @@ def _uses_dropped_ids(written: Table, current: Schema) -> bool:
 
 def _files(table: Table) -> Iterator[str]:
     """Yield the addresses of the table's data files and delete files."""
-    snapshot = table.current_snapshot()
-    for manifest in snapshot.manifests(table.io) if snapshot else []:
+    for manifest in manifests_of(table):
         for entry in live(manifest, table.io):
             yield entry.data_file.file_path
 

@@ -146,8 +146,9 @@ class Groups:
         return texts
 
     def _read(self, ids: set[str], name: str) -> dict[str, str]:
-        read = self._one if len(ids) == 1 else self._several
-        texts = {str(item["id"]): str(item[name]) for item in read(ids)}
+        several = together(self._table, sorted(ids), UNAVAILABLE, ConsistentRead=True)
+        items = self._one(ids) if len(ids) == 1 else several
+        texts = {str(item["id"]): str(item[name]) for item in items}
         for id_ in ids - texts.keys():
             message = f"the ledger lacks the item {id_}, which members of a group share"
             raise Transient(UNAVAILABLE, message)
@@ -158,9 +159,6 @@ class Groups:
         with translated(UNAVAILABLE):
             answer = self._table.get_item(Key={"id": min(ids)}, ConsistentRead=True)
         return [answer["Item"]] if "Item" in answer else []
-
-    def _several(self, ids: set[str]) -> Iterable[Mapping[str, Any]]:
-        return together(self._table, sorted(ids), UNAVAILABLE, ConsistentRead=True)
 
 
 def _named(kind: str, text: str) -> str:

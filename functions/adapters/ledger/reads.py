@@ -23,6 +23,7 @@ from lakegate.job.landing import LandedObject
 _PUT_FIRST = (
     Attr("change").exists() | Attr("reaudit_base").exists() | Attr("times").contains('"published"')
 )
+_NEWEST_FIRST: dict[str, Any] = {"ScanIndexForward": False}
 
 
 class Outline(NamedTuple):
@@ -51,11 +52,10 @@ class Reads(Charges):
 
     def get(self, ingestion: str) -> Ingestion:
         """Return the ingestion as last saved. Raises UnknownIngestion."""
-        with translated(UNAVAILABLE):
-            answer = self._table.get_item(Key={"id": ingestion}, ConsistentRead=True)
-        if "Item" not in answer:
+        item = self._kept(ingestion)
+        if not item:
             raise UnknownIngestion(ingestion)
-        return self._ingestions([answer["Item"]])[0]
+        return self._ingestions([item])[0]
 
     def together(self, ids: Sequence[str]) -> list[Ingestion]:
         """Return those of these ingestions that the ledger has, as last saved, in order."""
@@ -92,12 +92,7 @@ class Reads(Charges):
         Times are ISO 8601 in UTC. An ingestion added a moment ago may be missing.
         """
         due = Key("unfinished").eq("yes") & Key("landed_at").lt(before)
-        items = self._items(
-            self._table.query,
-            IndexName="due",
-            KeyConditionExpression=due,
-            ProjectionExpression="landed_at",
-        )
+        items = self._index("due", due, ProjectionExpression="landed_at")
         return [str(each["landed_at"]) for each in items]
 
     def needs_recording(self) -> Iterator[Ingestion]:
@@ -123,7 +118,9 @@ class Reads(Charges):
             return self._listed("failed", Key("state").eq(state.value))
         if state in IN_FLIGHT:
             return (each for each in self.unfinished("9999") if each.state is state)
-        return self._pages(self._table.scan, FilterExpression=Attr("state").eq(state.value))
+        return self._pages(
+            self._items(self._table.scan, FilterExpression=Attr("state").eq(state.value))
+        )
 
     def landed(self, since: str, until: str) -> Iterator[IngestionSummary]:
         """Yield what landed from `since` to before `until` (ISO 8601, UTC), newest first.
@@ -131,30 +128,20 @@ class Reads(Charges):
         An ingestion saved a moment ago may be missing.
         """
         for day in _days_back(since, until):
-            during = Key("landed_at").between(max(since, day), until)
-            items = self._items(
-                self._table.query,
-                IndexName="by_day",
-                KeyConditionExpression=Key("landed_day").eq(day) & during,
-                ProjectionExpression="brief",
-                ScanIndexForward=False,
-            )
+            during = Key("landed_day").eq(day) & Key("landed_at").between(max(since, day), until)
+            items = self._index("by_day", during, **_NEWEST_FIRST, ProjectionExpression="brief")
             summaries = (IngestionSummary.from_json(item["brief"]) for item in items)
             yield from (each for each in summaries if each.landed_at < until)
 
     def open_failures(self) -> Iterator[IngestionSummary]:
         """Yield the failed ingestions that wait for a decision, oldest landing first."""
+        # Closed items of older releases have no mark; items lack what has its default.
+        unsettled = Attr("discarded").not_exists() & Attr("superseded_by").not_exists()
+        wanted = {"FilterExpression": unsettled, "ProjectionExpression": "brief"}
+        undecided = Key("reason_code").lt(CLOSED)
         by_state = (
-            self._items(
-                self._table.query,
-                IndexName="failed",
-                KeyConditionExpression=Key("state").eq(state.value) & Key("reason_code").lt(CLOSED),
-                # Closed items of older releases have no mark; items lack what has its default.
-                FilterExpression=Attr("discarded").not_exists()
-                & Attr("superseded_by").not_exists(),
-                ProjectionExpression="brief",
-            )
-            for state in ALERTED
+            self._index("failed", Key("state").eq(each.value) & undecided, **wanted)
+            for each in ALERTED
         )
         items = chain.from_iterable(by_state)
         open_ = (IngestionSummary.from_json(item["brief"]) for item in items)
@@ -199,14 +186,9 @@ class Reads(Charges):
         """
         if not ingestion.landed.etag:
             return
-        condition = Key("etag").eq(ingestion.landed.etag)
-        index = self._items(
-            self._table.query,
-            IndexName="by_content",
-            KeyConditionExpression=condition,
-            ProjectionExpression="id, #size",
-            ExpressionAttributeNames={"#size": "size"},
-        )
+        etag, named = Key("etag").eq(ingestion.landed.etag), {"#size": "size"}
+        wanted = {"ProjectionExpression": "id, #size", "ExpressionAttributeNames": named}
+        index = self._index("by_content", etag, **wanted)
         ids = (i["id"] for i in index if i["size"] == ingestion.landed.size)
         yield from self.read(id_ for id_ in ids if id_ != ingestion.id)
 
@@ -216,19 +198,14 @@ class Reads(Charges):
         They are read some at a time, as a key may be written anew for years. An ingestion added a
         moment ago may be missing.
         """
-        index = self._items(
-            self._table.query,
-            IndexName="by_key",
-            KeyConditionExpression=Key("key").eq(landed.key),
-            ScanIndexForward=False,
-        )
+        index = self._index("by_key", Key("key").eq(landed.key), **_NEWEST_FIRST)
         for each in self.read(item["id"] for item in index):
             if each.landed.bucket == landed.bucket:
                 yield each
 
     def all(self) -> Iterator[Ingestion]:
         """Yield every ingestion, in no order."""
-        return self._pages(self._table.scan, FilterExpression=Attr("state").exists())
+        return self._pages(self._items(self._table.scan, FilterExpression=Attr("state").exists()))
 
     def outlines(self) -> Iterator[Outline]:
         """Yield the outline of every ingestion, in no order: of millions in minutes."""
@@ -244,13 +221,10 @@ class Reads(Charges):
 
     def _listed(self, index: str, condition: Any) -> Iterator[Ingestion]:
         """Yield what an index lists, as last saved."""
-        keys = self._items(self._table.query, IndexName=index, KeyConditionExpression=condition)
-        return self.read(key["id"] for key in keys)
+        return self.read(key["id"] for key in self._index(index, condition))
 
     def _unrecorded(self, condition: Any) -> Iterator[Ingestion]:
-        return self._pages(
-            self._table.query, IndexName="unrecorded", KeyConditionExpression=condition
-        )
+        return self._pages(self._index("unrecorded", condition))
 
     def _queue_until(self, table: str, until: str) -> Iterator[Ingestion]:
         if not until:
@@ -261,8 +235,8 @@ class Reads(Charges):
 
     def _queue(self, queue: str, landed: Any = None, **which: Any) -> Iterator[Ingestion]:
         condition = Key("queue").eq(queue)
-        which["KeyConditionExpression"] = condition & landed if landed else condition
-        return self._pages(self._table.query, IndexName="waiting", **which)
+        found = self._index("waiting", condition & landed if landed else condition, **which)
+        return self._pages(found)
 
     def _ingestions(self, items: Iterable[dict[str, Any]]) -> list[Ingestion]:
         """Return the ingestions of stored items, with the intents that groups have by now.
@@ -291,10 +265,14 @@ class Reads(Charges):
         """Yield the existing items of these ids."""
         return together(self._table, ids, UNAVAILABLE, **what)
 
-    def _pages(self, read: Any, **arguments: Any) -> Iterator[Ingestion]:
-        items = self._items(read, **arguments)
+    def _pages(self, items: Iterator[dict[str, Any]]) -> Iterator[Ingestion]:
         while some := list(islice(items, BATCH)):
             yield from self._ingestions(some)
+
+    def _index(self, name: str, condition: Any, **more: Any) -> Iterator[dict[str, Any]]:
+        """Yield the items that an index lists."""
+        found = {"IndexName": name, "KeyConditionExpression": condition}
+        return self._items(self._table.query, **found, **more)
 
     def _items(self, read: Any, **arguments: Any) -> Iterator[dict[str, Any]]:
         while True:

@@ -21,18 +21,15 @@ def the_log_goes_from_the_newest_back(on: Scratch) -> None:
     same([commit.properties["k"] for commit in log[:-1]], list("543210"))
 
 
-def a_log_tells_what_became_of_a_table(on: Scratch) -> None:
-    """Each commit of a log says which metadata it gave a table; merges have two parents."""
+def a_log_leads_to_any_hash(on: Scratch) -> None:
+    """The commits that lead to a hash come from the newest back, and merges are told apart."""
     on.merge(*on.written(1))
     branch, _ = on.written(2, TWO)
     on.write(branch, ONE, on.other("others"))
     head = on.write(branch, ONE)
-    newest, other, older, merge = islice(on.catalog.changes(head, on.table), 4)
-    same((newest.hash, newest.is_merge, other.metadata), (head, False, ""))
-    same((merge.hash, merge.is_merge), (on.head(), True))
-    for each in (newest, older, merge):
-        same(each.metadata, on.catalog.metadata(each.hash, on.table))
-    same(newest.metadata == older.metadata, False)
+    newest, other, older, merge = islice(on.catalog.log_of(head), 4)
+    same((newest.hash, newest.is_merge, newest.parent), (head, False, other.hash))
+    same((merge.hash, merge.is_merge, older.parent), (on.head(), True, merge.hash))
     moments = [each.moment for each in (newest, other, older, merge)]
     same(moments, sorted(moments, reverse=True))
 
@@ -93,7 +90,7 @@ def a_missing_table_has_no_metadata(on: Scratch) -> None:
     with refused(UnknownBranch, "UNKNOWN_BRANCH"):
         on.catalog.metadata(NO_HASH, on.table)
     with refused(UnknownBranch, "UNKNOWN_BRANCH"):
-        next(on.catalog.changes(NO_HASH, on.table))
+        next(on.catalog.log_of(NO_HASH))
 
 
 def a_repository_tells_when_it_was_created(on: Scratch) -> None:

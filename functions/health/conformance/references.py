@@ -35,7 +35,7 @@ def a_deleted_branch_is_gone(on: Scratch) -> None:
     for unknown in (branch, on.branch(2)):
         with refused(UnknownBranch, "UNKNOWN_BRANCH"):
             on.catalog.head(unknown)
-    same(next(on.catalog.changes(head, on.table)).metadata, metadata)
+    same(next(on.catalog.log_of(head)).hash, head)
     same(on.catalog.metadata(head, on.table), metadata)
     same(on.catalog.create_branch(branch), on.head())
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from functions.adapters.nessie import MAIN, Catalog
 from functions.adapters.secrets import Secret
-from functions.health.conformance.writer import ONE, THREE, TWO, Pointer, RestWriter, Writer
+from functions.health.conformance.writer import ONE, THREE, TWO, Pointer, RestWriter
 from lakegate.audit.audit_tables import QUARANTINE, RESULTS
 from lakegate.errors import LakegateError
 from lakegate.job.landing import WRITTEN_BY_JOBS, fresh_branch
@@ -52,7 +52,7 @@ class Scratch:
     """
 
     catalog: Catalog
-    writer: Writer
+    writer: RestWriter
     main: str
     name: str
     bases: dict[str, str] = field(default_factory=dict)

@@ -1,8 +1,8 @@
-"""Nessie as Iceberg's clients and the job use it (REST API v2)."""
+"""Nessie as Iceberg's clients, the job and whoever sets main back use it (REST API v2)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote
 
 import requests
@@ -14,19 +14,6 @@ ONE, TWO, THREE = "one", "two", "three"  # the states that a table is given
 _TIMEOUT = 30
 
 
-class Writer(Protocol):
-    """A writer of tables, who also sets main back."""
-
-    def write(self, branch: str, table: str, state: str) -> str:
-        """Commit a state of a table; return the branch's new head."""
-
-    def read(self, branch: str, table: str) -> str:
-        """Return the state of a table on a branch, "" without the table."""
-
-    def set_back(self, branch: str, to: str) -> None:
-        """Set a branch back to an earlier hash."""
-
-
 @dataclass(frozen=True)
 class Pointer:
     """What a state of a table is to Nessie: the address of its metadata, and its snapshot."""
@@ -36,7 +23,7 @@ class Pointer:
 
 
 class RestWriter:
-    """A Writer on a server; its other methods return the server's answer as it is."""
+    """A writer of tables; what it does with references returns the server's answer as it is."""
 
     def __init__(self, uri: str, token: str | Secret, states: Mapping[str, Pointer]) -> None:
         """Connect to `uri`; `states` are those that a table can be given, by their names."""
@@ -46,7 +33,7 @@ class RestWriter:
         self._session.auth = Bearer(token)
 
     def write(self, branch: str, table: str, state: str) -> str:
-        """See Writer."""
+        """Commit a state of a table; return the branch's new head."""
         namespace, to = table.partition(".")[0], self._states[state]
         if self._content(branch, namespace) is None:
             self._put(branch, namespace, {"type": "NAMESPACE", "elements": [namespace]})
@@ -55,7 +42,7 @@ class RestWriter:
         return self._put(branch, table, {**there, **numbers, "metadataLocation": to.metadata})
 
     def read(self, branch: str, table: str) -> str:
-        """See Writer."""
+        """Return the state of a table on a branch, "" without the table."""
         content = self._content(branch, table)
         if content is None:
             return ""
@@ -63,7 +50,7 @@ class RestWriter:
         return next(state for state, pointer in self._states.items() if pointer == current)
 
     def set_back(self, branch: str, to: str) -> None:
-        """See Writer."""
+        """Set a branch back to an earlier hash."""
         self.assign(branch, self.head(branch), to).raise_for_status()
 
     def head(self, branch: str) -> str:

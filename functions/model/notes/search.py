@@ -33,10 +33,6 @@ class Search:
         """Return a thorough round that begins at this time (ISO 8601, UTC)."""
         return cls(began=at, thorough=at)
 
-    def looks_up(self, landed_at: str, before: str) -> bool:
-        """Return whether it looks up what landed then; what landed since `before` is left."""
-        return self.since <= landed_at < before
-
     def after(self, position: str, at: str, *, is_complete: bool) -> "Search":
         """Return the search after all up to `position` was found, "" for the whole bucket.
 

@@ -109,7 +109,8 @@ def _merge(
 
     All old files have to be there, without deletes: then the rows in them are what they were.
     """
-    if _has_deletes(adapters, begun.table, base):
+    rows = adapters.tables().rows(begun.table, _main_at(base))
+    if rows.position_deletes or rows.equality_deletes:
         raise Unsound("ROWS_DELETED", "rows of its data files were deleted meanwhile")
     written = Intent(begun.branch, begun.rewritten)
     adapters.tables().replace(begun.table, written, tuple(compared.removed), name)
@@ -122,8 +123,3 @@ def _merge(
     )
     note = json.dumps({"table": begun.table, "branch": begun.branch})
     adapters.catalog.merge(name, head, base, message, {merge_commit.UPKEEP: note})
-
-
-def _has_deletes(adapters: Adapters, table: str, at: str) -> bool:
-    rows = adapters.tables().rows(table, _main_at(at))
-    return bool(rows.position_deletes or rows.equality_deletes)

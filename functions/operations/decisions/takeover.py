@@ -32,7 +32,7 @@ def takeover(
     if not head:
         remedy = "Commit to a branch off main first; names are case-sensitive."
         raise LakegateError("UNKNOWN_BRANCH", f"Nessie has no {branch or 'such branch'}\n{remedy}")
-    line, since = line_and_base(adapters.catalog.changes(head, ""), adapters.catalog.log())
+    line, since = line_and_base(adapters.catalog.log_of(head), adapters.catalog.log())
     if not line:
         message = f"{branch} has no commit that main lacks\nNothing is to be done."
         raise LakegateError("NOTHING_TO_TAKE", message)

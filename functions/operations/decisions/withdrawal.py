@@ -4,6 +4,9 @@ Nothing happens automatically, as it may be intended. To publish the rows again,
 ingestion; to accept the loss, discard it. Both start here, with a proof that the rows are gone.
 """
 
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
 from functions.adapters.all import Adapters
 from functions.adapters.ledger.notes import Moved
 from functions.adapters.nessie import MAIN
@@ -30,7 +33,8 @@ def withdrawn(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     head = adapters.catalog.head(MAIN)
     if _is_named(adapters, ingestion):
         return ingestion
-    _require_gone(adapters, ingestion)
+    for _, why in unclear(adapters, [ingestion]):
+        raise LakegateError("ROWS_ON_MAIN", f"a replay may double its rows: {why}")
     tables = ", ".join(ingestion.tables)
     message = (
         f"main no longer has commit {ingestion.merge_hash}, which published its "
@@ -65,23 +69,18 @@ def _is_named(adapters: Adapters, ingestion: Ingestion) -> bool:
     return any(each.id == ingestion.id for commit in log for each in merge_commit.published(commit))
 
 
-def _require_gone(adapters: Adapters, ingestion: Ingestion) -> None:
-    """Raise LakegateError where main may have one of its data files: a replay would double it."""
-    report = readable_report(adapters, ingestion.report_key)
-    if report is None:
-        message = (
-            "its audit report is gone, so its data files are unknown and may be on main: look for "
-            "its rows there; if they are missing, drop the file again"
-        )
-        raise LakegateError("ROWS_ON_MAIN", message)
-    for single in report.singles:
-        own = {file.path for file in single.files}
-        paths = sorted(
-            own.intersection(adapters.tables().listed(single.table, MAIN)) if own else ()
-        )
-        if paths:
-            message = (
-                f"{single.table} lists {paths[0]} on main, although no commit names it: a replay "
-                f"of {ingestion.id} would double its rows; remove that file from the table first"
-            )
-            raise LakegateError("ROWS_ON_MAIN", message)
+def unclear(adapters: Adapters, lost: Iterable[Ingestion]) -> Iterator[tuple[str, str]]:
+    """Yield the ids of those whose rows main may have all the same, with why and what to do."""
+    owners: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for each in lost:
+        report = readable_report(adapters.lake, each.report_key)
+        if report is None:
+            why = "its audit report is gone, so its data files are unknown and may be on main"
+            yield each.id, f"{why}: look for its rows; if they are missing, drop the file again"
+        for single in report.singles if report else ():
+            owners[single.table].update((file.path, each.id) for file in single.files)
+    for table, own in ((table, own) for table, own in owners.items() if own):
+        for path in adapters.tables().listed(table, MAIN):
+            if path in own:
+                why = f"{table} lists {path} on main, although no commit names it"
+                yield own[path], f"{why}: remove that file from the table first"

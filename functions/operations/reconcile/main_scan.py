@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import islice
+from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from functions.adapters.all import Adapters
@@ -34,6 +34,8 @@ _PARALLEL = 8
 _COMMITS = 20  # that are compared at a time
 _HISTORY = {table.name for table in TABLES}
 
+_Named = tuple[Commit, frozenset[str]]
+_END: _Named = (Commit("", "", "", {}, "", ""), frozenset())  # behind the oldest commit
 CommitsById = dict[str, list[tuple[Commit, Published]]]
 
 
@@ -82,7 +84,8 @@ def scan_main(adapters: Adapters, start: Checkpoint | None, since: datetime, onl
     Merges after `since` may still be in progress. `only` names the table to check, "" for all.
     """
     scan, foreign = MainScan(), list[tuple[Commit, str]]()
-    log, kept_since = _with_end(adapters.catalog.history()), adapters.ledger.upkeep().kept_since
+    log = pairwise(chain(adapters.catalog.history(), [_END]))
+    kept_since = adapters.ledger.upkeep().kept_since
     with ThreadPoolExecutor(_PARALLEL) as pool:
         while some := _next(log, scan, start, since, kept_since):
             ours = [each for each in some if merge_commit.published(each.commit)]
@@ -116,7 +119,7 @@ def commits_naming(log: Iterable[Commit], missing: set[str], suspects: set[int])
 
 
 def _next(
-    log: Iterator[tuple[Commit, frozenset[str], bool]],
+    log: Iterator[tuple[_Named, _Named]],
     scan: MainScan,
     start: Checkpoint | None,
     since: datetime,
@@ -124,27 +127,16 @@ def _next(
 ) -> list[_Entry]:
     """Return the next commits of the log, none once the checkpoint is reached."""
     some: list[_Entry] = []
-    for commit, names, is_last in islice(log, 0 if scan.base else _COMMITS):
+    for (commit, names), following in islice(log, 0 if scan.base else _COMMITS):
         scan.head = scan.head or commit.hash
         if not scan.settled and commit.moment < since:
             scan.settled = commit.hash
         if start and commit.hash == start.hash:
             scan.base = start
             break
-        _note_cut(scan, commit, kept_since, is_last=is_last)
+        _note_cut(scan, commit, kept_since, is_last=following is _END)
         some.append(_Entry(commit, names, is_kept=not scan.cut))
     return some
-
-
-def _with_end(
-    history: Iterable[tuple[Commit, frozenset[str]]],
-) -> Iterator[tuple[Commit, frozenset[str], bool]]:
-    """Yield the same, each with whether it is the last."""
-    log = iter(history)
-    following = next(log, None)
-    while following:
-        (commit, names), following = following, next(log, None)
-        yield commit, names, following is None
 
 
 def _note_cut(scan: MainScan, commit: Commit, kept_since: str, *, is_last: bool) -> None:
@@ -211,7 +203,7 @@ def _reported(adapters: Adapters, commit: Commit, table: str) -> Mapping[str, in
     """Return the data files of a table that a commit's reports name; None for a change."""
     files: Counter[str] = Counter()
     for each in merge_commit.published(commit):
-        report = readable_report(adapters, each.report)
+        report = readable_report(adapters.lake, each.report)
         if report is None:
             return None
         singles = [single for single in report.singles if single.table == table]

@@ -86,11 +86,11 @@ def _page(adapters: Adapters, position: str) -> tuple[list[LandedObject], str]:
 def _lacking(
     adapters: Adapters, search: Search, before: str, listed: Iterable[LandedObject]
 ) -> Iterator[tuple[str, LandedObject]]:
-    """Yield those that the search looks up and the ledger lacks, with their ids."""
-    due = {
-        ingestion_id(landed): landed
-        for landed in listed
-        if search.looks_up(landed.landed_at, before)
-    }
+    """Yield those that the search looks up and the ledger lacks, with their ids.
+
+    What landed since `before` is left.
+    """
+    of_round = (landed for landed in listed if search.since <= landed.landed_at < before)
+    due = {ingestion_id(landed): landed for landed in of_round}
     known = adapters.ledger.known(list(due)) if due else ()
     yield from ((id_, landed) for id_, landed in due.items() if id_ not in known)

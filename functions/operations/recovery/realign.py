@@ -15,11 +15,12 @@ from functools import cache, partial
 
 from functions.adapters.all import Adapters
 from functions.adapters.ledger.notes import Moved
-from functions.adapters.nessie import MAIN
+from functions.adapters.s3 import Missing
 from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import Published, published
 from functions.operations.compaction.begun import delete_strangers, strangers
+from functions.operations.decisions.withdrawal import unclear
 from functions.operations.recovery.realign_plan import (
     Branches,
     Decision,
@@ -36,7 +37,7 @@ from functions.pipeline.outcome.audit_history import Run, left_by
 from functions.pipeline.outcome.reports import readable_report
 from functions.pipeline.start.intake import arrivals
 from lakegate.audit.audit_tables import run_id
-from lakegate.errors import LakegateError, Transient
+from lakegate.errors import Permanent
 from lakegate.job.landing import ingestion_id, parse_report_key, report_key
 
 
@@ -96,9 +97,7 @@ def _has_contracts(adapters: Adapters, contracts: tuple[tuple[str, str], ...]) -
     try:
         for key, version in contracts:
             adapters.lake.contract_at(key, version)
-    except Transient:
-        raise
-    except LakegateError:
+    except (Missing, Permanent):
         return False
     return all(version for _, version in contracts)
 
@@ -127,7 +126,7 @@ def _read(adapters: Adapters) -> tuple[Facts, list[Ingestion]]:
         branches=branches,
         needed=needed,
         landed=_landed(adapters, lost),
-        unclear=dict(_unclear(adapters, lost)),
+        unclear=dict(unclear(adapters, lost)),
         unrecorded={each.id for each in ingestions if _lacks_results(adapters, main, each, silent)},
         commits=_commits(adapters, {each.id for each in ingestions if not main.agrees(each)}),
     )
@@ -138,21 +137,6 @@ def _landed(adapters: Adapters, lost: Iterable[Ingestion]) -> set[str]:
     """Return the ids of the landed objects that still exist, of those that are needed again."""
     needed = {id_ for each in lost for id_ in files_needed(each)}
     return needed.intersection(map(ingestion_id, arrivals(adapters))) if needed else set()
-
-
-def _unclear(adapters: Adapters, lost: Iterable[Ingestion]) -> Iterator[tuple[str, str]]:
-    """Yield the ids of those whose rows main may have all the same, each with the reason."""
-    owners: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    for each in lost:
-        report = readable_report(adapters, each.report_key)
-        if report is None:
-            yield each.id, "its audit report is gone, so its data files are unknown"
-        for single in report.singles if report else ():
-            owners[single.table].update((file.path, each.id) for file in single.files)
-    for table, own in owners.items():
-        for path in adapters.tables().listed(table, MAIN):
-            if path in own:
-                yield own[path], f"{table} lists {path} on main, although no commit names it"
 
 
 def _commits(adapters: Adapters, ids: Collection[str]) -> Mapping[str, tuple[Commit, Published]]:
@@ -200,7 +184,7 @@ def _is_stale(one: Ingestion, main: MainLog) -> bool:
 
 def _has_results(adapters: Adapters, one: Ingestion, attempt: int) -> bool:
     """Return whether a run left results."""
-    report = readable_report(adapters, report_key(one.table, one.id, attempt))
+    report = readable_report(adapters.lake, report_key(one.table, one.id, attempt))
     if report is None or (report.ingestion, report.attempt) != (one.id, attempt):
         return False
     return bool(left_by(adapters, Run(report, published=False)))

@@ -228,7 +228,8 @@ def _other_decision(ingestion: Ingestion, facts: Facts, lost: Collection[str]) -
 def _stale(ingestion: Ingestion, facts: Facts) -> tuple[str, ...]:
     """Return the branches that the ledger knows to be deleted, and that are there all the same."""
     is_done = ingestion.state in UNNEEDED and not steps.needs_cleanup(ingestion)
-    is_removed = ingestion.decisions.has_removed_branches
+    decisions = ingestion.decisions
+    is_removed = decisions.discarded and not decisions.branches_to_delete
     if not (is_done or is_removed) or not facts.main.agrees(ingestion):
         return ()
     return tuple(sorted(facts.branches.own(ingestion).difference(facts.needed)))

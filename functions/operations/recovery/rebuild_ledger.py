@@ -141,12 +141,9 @@ class _Begun(NamedTuple):
 
 def _begun(adapters: Adapters, search: _Search) -> dict[str, _Begun]:
     """Return those whose job has not started: the index that listed them lags behind."""
-    ids = search.begun
-    some = (ids[at : at + _CHUNK] for at in range(0, len(ids), _CHUNK))
-    now = (each for chunk in some for each in adapters.ledger.together(chunk))
     return {
         i.id: _Begun(i.landed, i.attempt, i.base_hash, i.branch, i.revision, i.tries_from)
-        for i in now
+        for i in adapters.ledger.read(search.begun)
         if search.may_restore(i)
     }
 
@@ -257,7 +254,7 @@ def _published(
     while chunk := {one.id: (commit, one) for commit, one in islice(named, _CHUNK)}:
         known = adapters.ledger.known(list(chunk), consistent=True) - begun.keys()
         for commit, one in (chunk[id_] for id_ in chunk if id_ not in known):
-            report = readable_report(adapters, one.report)
+            report = readable_report(adapters.lake, one.report)
             yield recovered.published(one, commit, report, lost.get(one.id, Trace()))
 
 
@@ -278,7 +275,7 @@ def _unpublished(adapters: Adapters, id_: str, trace: Trace, head: str) -> Inges
     if run and spec and spec.ingestion == id_:
         return recovered.submitted(spec, run, trace)
     key = trace.reports.get(trace.attempt, "")
-    report = readable_report(adapters, key)
+    report = readable_report(adapters.lake, key)
     if report and recovered.is_end(report):
         return recovered.ended(report, key)
     return _again(id_, trace, head)

@@ -6,10 +6,9 @@ as the old metadata is deleted one day.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import NamedTuple
 
 from functions.adapters.all import Adapters
 from functions.adapters.ledger.notes import Moved
@@ -25,13 +24,6 @@ from functions.telemetry import logger
 from lakegate import times
 
 
-class _News(NamedTuple):
-    """The time of each table's last compaction, and the names of what other writers changed."""
-
-    compacted: Mapping[str, str]
-    changed: frozenset[str]
-
-
 def upkeep(adapters: Adapters, accepted: Accepted = dead_files.NOTHING) -> DeadFiles:
     """Delete dead files, and note how each table is. Return the dead files as it found them.
 
@@ -43,12 +35,12 @@ def upkeep(adapters: Adapters, accepted: Accepted = dead_files.NOTHING) -> DeadF
     before = adapters.ledger.upkeep()
     at = before.look.at
     last_run = before.at if "" < before.at < at else before.kept_since
-    news = _news(adapters, times.earlier(last_run, SKEW) if last_run else "")
-    for name in sorted(news.changed):
+    compacted, changed = _news(adapters, times.earlier(last_run, SKEW) if last_run else "")
+    for name in sorted(changed):
         refresh_consumers(adapters, name)
     young, metadata = dead.young_by_table(), dead.metadata_left()
     last = {name: each.compacted_at for name, each in before.tables.items()}
-    last.update(news.compacted)
+    last.update(compacted)
     tables = {
         need.table: _noted(need, metadata[need.table], young[need.table], last.get(need.table, ""))
         for need in needs(adapters)
@@ -85,8 +77,11 @@ def _noted(need: Need, metadata: int, young: int, compacted_at: str) -> TableUpk
     return TableUpkeep(size.files, size.small, size.manifest_bytes, metadata, young, compacted_at)
 
 
-def _news(adapters: Adapters, since: str) -> _News:
-    """Read main's log back to a time by Nessie's clock."""
+def _news(adapters: Adapters, since: str) -> tuple[dict[str, str], frozenset[str]]:
+    """Return when each table was compacted last, and the names of what other writers changed.
+
+    Main's log is read back to a time by Nessie's clock.
+    """
     compacted: dict[str, str] = {}
     changed = frozenset[str]()
     for commit, names in adapters.catalog.history():
@@ -96,4 +91,4 @@ def _news(adapters: Adapters, since: str) -> _News:
             compacted.setdefault(json.loads(note)["table"], commit.at)
         elif not is_ours(commit):
             changed |= names
-    return _News(compacted, changed)
+    return compacted, changed

@@ -28,7 +28,7 @@ from functions.adapters.nessie import UnknownBranch
 from functions.adapters.s3 import StoredObject
 from functions.model.commits import Content, UnknownContent
 from functions.model.notes.upkeep_note import Look, UpkeepNote
-from functions.operations.upkeep.ledger_claims import SKEW, Claims, read_claims
+from functions.operations.upkeep.ledger_claims import SKEW, Claims
 from functions.operations.upkeep.recognition import InDoubt, recognise
 from functions.telemetry import metrics
 from lakegate import times
@@ -157,7 +157,8 @@ def find(adapters: Adapters) -> DeadFiles:
 
 def require_recognised(adapters: Adapters) -> None:
     """Raise InDoubt if the catalog lacks what it had when upkeep looked last."""
-    _recognised(adapters, adapters.ledger.upkeep(), adapters.lake.clock(), NOTHING)
+    now = adapters.lake.clock()
+    recognise(adapters, adapters.ledger.upkeep().look, now, now - _days(adapters))
 
 
 def delete(adapters: Adapters, accepted: Accepted = NOTHING) -> DeadFiles:
@@ -174,7 +175,7 @@ def delete(adapters: Adapters, accepted: Accepted = NOTHING) -> DeadFiles:
     if accepted.head or not note.look.head:
         _save(adapters, seen)
         return replace(dead, due=(), waiting=dead.due)
-    if _is_much(dead, accepted):
+    if dead.due_bytes > max(_FEW, accepted.bytes, _MOST * dead.bytes):  # it may be a mistake
         _save(adapters, seen)
         raise _much(dead)
     _save(adapters, replace(seen, kept_since=times.text(readers.since)))
@@ -187,7 +188,7 @@ def _search(
     adapters: Adapters, note: UpkeepNote, accepted: Accepted = NOTHING
 ) -> "tuple[Look, Readers, DeadFiles]":
     now = adapters.lake.clock()
-    look, claims = _recognised(adapters, note, now, accepted)
+    look, claims = recognise(adapters, note.look, now, now - _days(adapters), accepted.head)
     readers = Readers(adapters, _kept_since(adapters, note, now), claims)
     stored = list(adapters.lake.stored(WAREHOUSE))
     readers.look()
@@ -202,15 +203,6 @@ def _recorded(adapters: Adapters, unread: Iterable[str]) -> dict[str, int]:
     results = filter(None, map(_RESULT.fullmatch, unread))
     ids = sorted({matched["ingestion"] for matched in results})
     return {each.id: each.recorded for each in adapters.ledger.read(ids)}
-
-
-def _recognised(
-    adapters: Adapters, note: UpkeepNote, now: datetime, accepted: Accepted
-) -> tuple[Look, Claims]:
-    oldest = now - _days(adapters)
-    claims = read_claims(adapters, note.look, oldest)
-    published = claims.published
-    return recognise(adapters, note.look, published, now, oldest, accepted.head), claims
 
 
 def _save(adapters: Adapters, note: UpkeepNote) -> None:
@@ -237,11 +229,6 @@ def _kept_since(adapters: Adapters, note: UpkeepNote, now: datetime) -> datetime
         wanted = min(wanted, datetime.fromisoformat(note.look.at) - _DAY)
     noted = datetime.fromisoformat(note.kept_since) if note.kept_since else wanted
     return max(wanted, noted) if noted <= now - _DAY - SKEW else wanted
-
-
-def _is_much(dead: DeadFiles, accepted: Accepted) -> bool:
-    """Return if so much is due that it may be a mistake, and no person accepts it."""
-    return dead.due_bytes > max(_FEW, accepted.bytes, _MOST * dead.bytes)
 
 
 def _much(dead: DeadFiles) -> InDoubt:
@@ -296,7 +283,7 @@ class Readers:
                 self.alive.update(map(_key, reached.paths))
                 if not reached.missing:  # else a reference may need what only decisions did before
                     self._read.add(metadata)
-                    self._manifests |= reached.levels[1]
+                    self._manifests |= reached.manifests
 
     def _states(self) -> Iterator[tuple[str, Content]]:
         """Yield the metadata file of each state, with the reference that reaches it.

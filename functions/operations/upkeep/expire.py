@@ -13,7 +13,7 @@ from functions.model.ingestion import ALERTED, Ingestion
 from functions.operations.decisions.failed import branches, discard
 from functions.operations.recovery.forgotten import counted
 from functions.operations.recovery.rebuild_ledger import restore
-from functions.operations.upkeep.branch_age import growth, last_written, main_log
+from functions.operations.upkeep.branch_age import MainLog
 from lakegate import times
 from lakegate.errors import LakegateError
 from lakegate.job.landing import (
@@ -166,15 +166,15 @@ def _unneeded(
     adapters: Adapters, owners: Mapping[str, Ingestion], references: Mapping[str, str]
 ) -> Iterator[tuple[str, datetime]]:
     """Yield the branches that no ingestion needs, with the time of their last write."""
-    main = main_log(adapters)
+    main = MainLog(adapters)
     for name, head in references.items():
         if _is_owned(adapters, name, owners):
             continue
         try:
-            grown = growth(main, adapters.catalog.changes(head, ""))
+            newest = next(adapters.catalog.log_of(head), None)
         except UnknownBranch:
             continue
-        if written := last_written(main, grown):
+        if newest and (written := main.last_written(newest)):
             yield name, written
 
 

@@ -16,6 +16,7 @@ from datetime import datetime
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
 from functions.model.notes.upkeep_note import Look
+from functions.operations.upkeep.ledger_claims import Claims, read_claims
 from lakegate import times
 from lakegate.errors import Transient
 from lakegate.times import moment
@@ -26,29 +27,23 @@ class InDoubt(Transient):
 
 
 def recognise(
-    adapters: Adapters,
-    last: Look,
-    published: Mapping[str, str],
-    now: datetime,
-    oldest: datetime,
-    accepted: str = "",
-) -> Look:
-    """Return a look at the catalog. Raises InDoubt if it lacks what it had at the last one.
+    adapters: Adapters, last: Look, now: datetime, oldest: datetime, accepted: str = ""
+) -> tuple[Look, Claims]:
+    """Return a look at the catalog, and what the ledger claimed before.
 
-    `published` maps commits that main must have to what they published. States before `oldest` are
-    not kept. A person may have `accepted` a commit of main, which then has to be there instead of
-    all others.
+    Raises InDoubt if it lacks what it had at the last look. States before `oldest` are not kept. A
+    person may have `accepted` a commit of main, which then has to be there instead of all others.
     """
-    catalog = adapters.catalog
+    catalog, claims = adapters.catalog, read_claims(adapters, last, oldest)
     if not catalog.begun():
         raise InDoubt("EMPTY_CATALOG", f"main has no commit: {_RESTORE}")
     look = Look(times.text(now), catalog.identity(), catalog.head(MAIN), bool(accepted))
     if not accepted:
-        _require_same(adapters, last, look, published)
+        _require_same(adapters, last, look, claims.published)
         _require_recent(last, look, oldest)
     elif _lacking(adapters, [accepted]):
         raise InDoubt("NOT_ON_MAIN", f"main has no commit {accepted}; its head is {look.head}")
-    return look
+    return look, claims
 
 
 def _require_same(adapters: Adapters, last: Look, now: Look, published: Mapping[str, str]) -> None:

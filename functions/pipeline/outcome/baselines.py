@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from functools import partial, reduce
 
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Overwritten
@@ -21,7 +22,7 @@ def add_published(adapters: Adapters, reports: Iterable[AuditReport]) -> None:
         if any(check.baseline for check in single.checks):
             by_table[single.table].append(single)
     for table, runs in by_table.items():
-        _change(adapters, table, lambda known, runs=runs: _adding(known, runs))  # type: ignore[misc]
+        _change(adapters, table, partial(reduce, Baselines.adding, runs))
 
 
 def accept(adapters: Adapters, ingestion: Ingestion, by: str, reason: str) -> Acceptance:
@@ -46,12 +47,6 @@ def accept(adapters: Adapters, ingestion: Ingestion, by: str, reason: str) -> Ac
         lambda known: known.accepting(report, by.strip(), reason.strip(), at),
     )
     return changed.accepted(ingestion.id) or Acceptance(ingestion.id, "", by, reason, at)
-
-
-def _adding(known: Baselines, reports: Iterable[AuditReport]) -> Baselines:
-    for report in reports:
-        known = known.adding(report)
-    return known
 
 
 def _change(adapters: Adapters, table: str, change: Callable[[Baselines], Baselines]) -> Baselines:

@@ -256,7 +256,7 @@ def _message(adapters: Adapters, ingestion: Ingestion) -> Alert:
     if ingestion.has_recovered or (is_published and ingestion.decisions.approval):
         return recovered(ingestion, page)
     # A report that nobody can read is the reason of an alert, and its notice is sent without rows.
-    report = readable_report(adapters, ingestion.report_key)
+    report = readable_report(adapters.lake, ingestion.report_key)
     if is_published:
         return warned(ingestion, report, page)
     return alert(ingestion, report, page)

@@ -23,12 +23,9 @@ def merge_fresh_branch(
         name = f"{prefix}{adapters.token()}"
         base = adapters.catalog.create_branch(name)
         try:
-            changed = change(name, base)
-        except Exception as error:
+            return change(name, base)
+        except (MergeConflict, SetBack):
+            continue
+        finally:
             adapters.catalog.delete_branch(name)
-            if not isinstance(error, MergeConflict | SetBack):
-                raise
-        else:
-            adapters.catalog.delete_branch(name)
-            return changed
     raise Transient("TABLE_BUSY", busy)

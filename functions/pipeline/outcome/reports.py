@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from functools import cache, partial
 
 from functions.adapters.all import Adapters
-from functions.adapters.s3 import Missing
+from functions.adapters.s3 import Lake, Missing
 from functions.model.ingestion import Ingestion
 from functions.telemetry import logger
 from lakegate.audit.report import AuditReport
@@ -20,10 +20,10 @@ def report_of(adapters: Adapters, ingestion: Ingestion) -> AuditReport | None:
         return None
 
 
-def readable_report(adapters: Adapters, key: str) -> AuditReport | None:
+def readable_report(lake: Lake, key: str) -> AuditReport | None:
     """Return the report under a key; None without a key, or if it is missing or unreadable."""
     try:
-        return adapters.lake.report(key) if key else None
+        return lake.report(key) if key else None
     except (Missing, Permanent) as error:
         logger.info("there is no such report", extra={"key": key, "why": error.message})
         return None
@@ -37,7 +37,7 @@ def reports_at(adapters: Adapters, keys: Collection[str]) -> dict[str, AuditRepo
     reports: dict[str, AuditReport] = {}
     repeated = cache(partial(_repeated, adapters))
     for key in keys:
-        if key in reports or not (report := readable_report(adapters, key)):
+        if key in reports or not (report := readable_report(adapters.lake, key)):
             continue
         reports[key] = report
         members = {each for each in keys if parse_report_key(each)[1] in report.group}

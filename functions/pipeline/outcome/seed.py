@@ -26,19 +26,15 @@ def seed(adapters: Adapters) -> Seeded:
     Raise Permanent if another table has one of these names.
     """
     began = adapters.catalog.begin(RESULTS.name.partition(".")[0])
-    return Seeded(began, _tables(adapters))
+    if is_seeded(adapters):
+        return Seeded(began, ())
+    busy = "main moved on each time that its ops tables were made; try again"
+    return Seeded(began, merge_fresh_branch(adapters, SEEDING, partial(_make, adapters), busy))
 
 
 def is_seeded(adapters: Adapters) -> bool:
     """Return whether main has all of it."""
     return not _lacking(adapters, adapters.catalog.head(MAIN))
-
-
-def _tables(adapters: Adapters) -> tuple[str, ...]:
-    if is_seeded(adapters):
-        return ()
-    busy = "main moved on each time that its ops tables were made; try again"
-    return merge_fresh_branch(adapters, SEEDING, partial(_make, adapters), busy)
 
 
 def _make(adapters: Adapters, branch: str, base: str) -> tuple[str, ...]:

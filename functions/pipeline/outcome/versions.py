@@ -37,10 +37,6 @@ class VersionStatus:
     newer: bool = False
     live: tuple[Ingestion, ...] = ()
 
-    def is_settled_by(self, ingestion: Ingestion) -> bool:
-        """Return whether the ingestion's intent removes every earlier version's rows."""
-        return {each.id for each in self.live} <= set(ingestion.replaced)
-
 
 def is_newer(one: Ingestion, other: Ingestion) -> bool:
     """Return whether `one` is the newer version of their key.

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from functions.adapters.all import Adapters
-from functions.model.ingestion import Ingestion, State, landing
+from functions.model.ingestion import SET_BACK, Ingestion, State, landing
 from functions.pipeline.outcome.finish import end, end_if_merged
 from functions.pipeline.outcome.versions import is_retracted
 from lakegate.audit.report import Reason
@@ -34,7 +34,7 @@ def is_held(ingestion: Ingestion, first: Ingestion) -> bool:
     Who approved that need not do so again where another reason kept it from main since, or where
     main lost both.
     """
-    lost_both = ingestion.turn and first.was_set_back
+    lost_both = ingestion.turn and SET_BACK in first.times
     was_asked = lost_both or ingestion.audit.duplicate_of == first.id
     knew = ingestion.decisions.approval and was_asked
     return _may_hold(ingestion) and not (knew or ingestion.is_approved_despite(LIKELY_DUPLICATE))

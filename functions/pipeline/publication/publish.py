@@ -25,9 +25,7 @@ from functions.model.ingestion import Ingestion, State
 from functions.pipeline.outcome.finish import end, end_published, finish, finish_published
 from functions.pipeline.outcome.versions import require_recorded
 from functions.pipeline.publication.duplicates import doubled, doubled_by
-from functions.pipeline.publication.fresh_branch import (
-    run_unpublished_again,
-)
+from functions.pipeline.publication.fresh_branch import run_unpublished_again
 from functions.pipeline.publication.reaudit import audit_again
 from functions.pipeline.publication.rebase import Unit, rebase, unit_of
 from functions.pipeline.publication.replace import given_way, newer_first, prepare
@@ -125,17 +123,13 @@ def _leaving(adapters: Adapters, unit: Unit) -> Sequence[Ingestion]:
     """
     if unit.is_evidence:
         return unit.leaving  # a process died after it had ended the first
-    late = {each.id for each in unit.members if each.group and _is_kept_back(adapters, each)}
+    of_group = (each for each in unit.members if each.group)
+    late = {e.id for e in of_group if newer_first(adapters, e) or doubled_by(adapters, e)}
     if not late and keeps_order(adapters, unit.members):
         return ()
     why = "another file comes before one of them" if late else "its files are out of order"
     logger.warning("the job must run again", extra={"why": why})
     return [each.but(leaves_group=each.id in late) for each in unit.members]
-
-
-def _is_kept_back(adapters: Adapters, member: Ingestion) -> bool:
-    """Return whether a newer version keeps it from main, or a file with the same bytes."""
-    return bool(newer_first(adapters, member) or doubled_by(adapters, member))
 
 
 def _by_contract_in_force(adapters: Adapters, unit: Unit, changed: str) -> Ingestion:
@@ -151,12 +145,9 @@ def _prepared(adapters: Adapters, ingestion: Ingestion, *, refused: bool) -> tup
     Other versions of its key may keep it from main, or may have to be replaced. Others of its table
     may have priority.
     """
-    if not ingestion.group and (late := given_way(adapters, ingestion)):
-        return late, False
-    if not ingestion.group and (late := doubled(adapters, ingestion)):
-        return late, False
-    if not ingestion.group and (late := overtaken(adapters, ingestion)):
-        return late, False
+    for keeps_back in () if ingestion.group else (given_way, doubled, overtaken):
+        if late := keeps_back(adapters, ingestion):
+            return late, False
     if ingestion.terms.replaces:
         ingestion = prepare(adapters, ingestion, refused=refused)
     may_merge = ingestion.state is State.AUDITED and not must_wait(adapters, ingestion)

@@ -9,10 +9,7 @@ from functools import partial
 
 from functions.adapters.all import Adapters
 from functions.model.ingestion import Ingestion, State
-from functions.pipeline.publication.fresh_branch import (
-    FreshBranch,
-    on_fresh_branch,
-)
+from functions.pipeline.publication.fresh_branch import FreshBranch, on_fresh_branch
 from functions.pipeline.publication.retry import may_try_again, run_again
 from functions.pipeline.start.submit import submit
 from functions.telemetry import metrics

@@ -48,8 +48,8 @@ def prepare(adapters: Adapters, ingestion: Ingestion, *, refused: bool) -> Inges
         status = read_status(adapters, ingestion)
         if status.newer:
             return _superseded(adapters, ingestion)
-        if status.is_settled_by(ingestion) and not refused:
-            return ingestion
+        if not refused and {each.id for each in status.live} <= set(ingestion.replaced):
+            return ingestion  # whose intent removes every earlier version's rows
         if not refused and _makes_the_table(adapters, ingestion):
             return adapters.ledger.save(ingestion.but(replaced=tuple(e.id for e in status.live)))
         before, ingestion = ingestion, _on_fresh_branch(adapters, ingestion, status)
@@ -141,7 +141,7 @@ def _exchange(
 
 def _files(adapters: Adapters, earlier: Ingestion, decided: bool) -> dict[str, int]:
     """Return the rows of each data file that was published for an earlier version."""
-    report = readable_report(adapters, earlier.report_key)
+    report = readable_report(adapters.lake, earlier.report_key)
     files = {file.path: file.rows for file in report.files} if report else {}
     if sum(files.values()) != earlier.audit.rows and not decided:
         message = f"the report of version {earlier.landed.version} does not name its files"
@@ -165,7 +165,11 @@ def given_way(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
         return None
     if merged := end_if_merged(adapters, ingestion):
         return merged  # it was there before the newer one
-    return _given_way(adapters, ingestion, newer) if is_on_main(adapters, newer) else ingestion
+    if not is_on_main(adapters, newer):
+        return ingestion
+    message = f"a newer version of it was published meanwhile, as ingestion {newer.id}"
+    reason = Reason(SUPERSEDED, message)
+    return end(adapters, ingestion.without_approval(), State.REJECTED, reason)
 
 
 def newer_first(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
@@ -178,9 +182,3 @@ def newer_first(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
         return None
     newer_waits = ingestion.terms.is_ordered or (ingestion.is_compared and newer.is_compared)
     return None if newer_waits and not is_on_main(adapters, newer) else newer
-
-
-def _given_way(adapters: Adapters, ingestion: Ingestion, newer: Ingestion) -> Ingestion:
-    message = f"a newer version of it was published meanwhile, as ingestion {newer.id}"
-    reason = Reason(SUPERSEDED, message)
-    return end(adapters, ingestion.without_approval(), State.REJECTED, reason)

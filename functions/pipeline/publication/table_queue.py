@@ -133,9 +133,7 @@ def _waits_for_its_turn(
     for each other.
     """
     earlier = [each.id for each in listed if _takes_turn_before(each, ingestion)]
-    parts = (earlier[at : at + _MOST] for at in range(0, len(earlier), _MOST))
-    now = (each for ids in parts for each in adapters.ledger.together(ids))
-    return any(_takes_turn_before(each, ingestion) for each in now)
+    return any(_takes_turn_before(each, ingestion) for each in adapters.ledger.read(earlier))
 
 
 def _takes_turn_before(one: Ingestion, other: Ingestion) -> bool:

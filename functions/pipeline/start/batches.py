@@ -30,7 +30,8 @@ def with_terms(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     """
     parts = ingestion.parts or _pinned(adapters, ingestion)
     stored = _contracts(adapters, ingestion, parts)
-    parts = tuple(_name_contract(stored[part.table], part) for part in parts)
+    by = [(part, stored[part.table]) for part in parts]
+    parts = tuple(replace(p, contract_key=c.key, contract_version=c.version) for p, c in by)
     named = [ingestion.landed.key, *(asdict(part) for part in parts)]
     if len(json.dumps(named)) > _LONGEST:
         message = (
@@ -113,10 +114,6 @@ def _part(adapters: Adapters, listed: Listed, landed: LandedObject) -> BatchFile
     return BatchFile(
         listed.key, version, etag, size, listed.table, contract_key="", contract_version=""
     )
-
-
-def _name_contract(stored: StoredContract, part: BatchFile) -> BatchFile:
-    return replace(part, contract_key=stored.key, contract_version=stored.version)
 
 
 def _contracts(

@@ -26,17 +26,12 @@ def with_terms(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     landed = ingestion.landed
     if landed.bucket != adapters.lake.bucket and batch_name(landed.key):
         return batches.with_terms(adapters, ingestion)
-    change = _requested_change(adapters, ingestion)
-    stored = _contract(adapters, ingestion, change)
+    known = ingestion.but(change=_requested_change(adapters, ingestion))
+    stored = contract_for(adapters, known)
     rule = hidden_rule(landed.key, stored.contract.landing_prefix)
-    if rule and not change:
+    if rule and not known.change:
         raise Hidden(rule.code, rule.sentence)
-    return ingestion.but(terms=stored.terms(is_change=change is not None), change=change)
-
-
-def contract_for(adapters: Adapters, ingestion: Ingestion) -> StoredContract:
-    """Return the contract that a job run of it would use now. Raise Permanent without one."""
-    return _contract(adapters, ingestion, ingestion.change)
+    return known.but(terms=stored.terms(is_change=known.change is not None))
 
 
 def current_requirements(adapters: Adapters, ingestion: Ingestion) -> str:
@@ -85,10 +80,11 @@ def _requested_change(adapters: Adapters, ingestion: Ingestion) -> Change | None
         raise Permanent("CHANGE_GONE", message) from error
 
 
-def _contract(adapters: Adapters, ingestion: Ingestion, change: Change | None) -> StoredContract:
+def contract_for(adapters: Adapters, ingestion: Ingestion) -> StoredContract:
+    """Return the contract that a job run of it would use now. Raise Permanent without one."""
     if ingestion.contract_pinned:
         return batches.original(adapters, *ingestion.terms.contract)
-    if change:
+    if change := ingestion.change:
         in_force = contracts_of(adapters.lake, change.table)
         if change.table in in_force:
             return in_force[change.table]

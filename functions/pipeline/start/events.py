@@ -29,7 +29,9 @@ def landed_objects(body: str) -> list[LandedObject]:
     try:
         notification = load_json(body)
         if notification.get("detail-type") == _CREATED:
-            return [_through_event_bridge(notification)]
+            # Keys come as they are, and times in whole seconds ("EventBridge event structure").
+            told = notification["detail"]
+            return [_object(told["bucket"]["name"], told["object"], notification["time"])]
         if notification.get("Event") == "s3:TestEvent":
             return []
         records = notification["Records"]
@@ -78,15 +80,6 @@ def _landed(record: dict[str, Any]) -> LandedObject:
         "version-id": parts.get("versionId"),
     }
     return _object(record["s3"]["bucket"]["name"], alike, record["eventTime"])
-
-
-def _through_event_bridge(event: dict[str, Any]) -> LandedObject:
-    """Return the object of an EventBridge event ("EventBridge event message structure").
-
-    Keys arrive as they are, and times in whole seconds.
-    """
-    detail = event["detail"]
-    return _object(detail["bucket"]["name"], detail["object"], event["time"])
 
 
 def _object(bucket: Any, parts: dict[str, Any], at: str) -> LandedObject:

@@ -13,11 +13,10 @@ the branch was created. docs/adr/0046-write-modes.md has the whole argument.
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from itertools import chain, islice
+from itertools import chain
 
 from functions.adapters.all import Adapters
 from functions.model import queueing
-from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion, State, landing
 from functions.model.merge_commit import published, tables
 from functions.pipeline.outcome.finish import end, end_if_merged
@@ -28,7 +27,6 @@ OUT_OF_ORDER = "OUT_OF_ORDER"
 Place = tuple[str, str]
 FIRST = ("", "")  # before every file
 NEVER = "0"  # before every time
-_MOST = 100  # that the ledger reads at once
 _FEW = 5  # of a queue that are read first
 _SKEW = timedelta(minutes=1)  # more than the clocks of S3 and Nessie differ by
 
@@ -126,11 +124,9 @@ def next_in_order(adapters: Adapters, done: Ingestion, tried: Collection[str]) -
 
 def _in_flight(adapters: Adapters, listed: Iterable[Ingestion]) -> Iterator[Ingestion]:
     """Yield those that are in flight, as last saved: the index that listed them lags behind."""
-    ids = (each.id for each in listed)
-    while some := list(islice(ids, _MOST)):
-        for each in adapters.ledger.together(some):
-            if each.takes_turns and not each.ended:
-                yield each
+    for each in adapters.ledger.read(each.id for each in listed):
+        if each.takes_turns and not each.ended:
+            yield each
 
 
 def place(ingestion: Ingestion) -> tuple[bool, str, str, str]:
@@ -148,7 +144,8 @@ def overtaken(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
         return None
     if ingestion.is_approved_despite(OUT_OF_ORDER):
         return None
-    later = _later_on_main(adapters, ingestion)
+    others = _since_landing(adapters, ingestion)
+    later = next((each for each in others if landing(each) > landing(ingestion)), None)
     if later is None:
         return None
     if merged := end_if_merged(adapters, ingestion):
@@ -160,12 +157,6 @@ def overtaken(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
     return end(adapters, ingestion, State.REJECTED, Reason(OUT_OF_ORDER, message))
 
 
-def _later_on_main(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
-    """Return a file of its table that landed later and is on main."""
-    others = _since_landing(adapters, ingestion)
-    return next((each for each in others if landing(each) > landing(ingestion)), None)
-
-
 def _since_landing(adapters: Adapters, ingestion: Ingestion) -> Iterator[Ingestion]:
     """Yield the other files of its table on main that were published after it landed.
 
@@ -175,12 +166,6 @@ def _since_landing(adapters: Adapters, ingestion: Ingestion) -> Iterator[Ingesti
     for commit in adapters.catalog.log():
         if commit.moment < since:
             return
-        yield from _files(adapters, commit, ingestion)
-
-
-def _files(adapters: Adapters, commit: Commit, ingestion: Ingestion) -> list[Ingestion]:
-    """Return the other files of its table that a commit published."""
-    if ingestion.table not in tables(commit):
-        return []
-    ids = [each.id for each in published(commit) if not each.kind and each.id != ingestion.id]
-    return adapters.ledger.together(ids)
+        named = published(commit) if ingestion.table in tables(commit) else ()
+        ids = [each.id for each in named if not each.kind and each.id != ingestion.id]
+        yield from adapters.ledger.together(ids)

@@ -180,7 +180,8 @@ def _start(adapters: Adapters, free: Slot) -> None:
 
     Nor is one started while the budget has no room. Raise Moved if another process was faster.
     """
-    apart = _tables_apart(adapters)
+    in_force = (each.contract for each in adapters.lake.contracts(None))
+    apart = tuple(sorted(each.table for each in in_force if each.isolation == "own"))
     now = adapters.now()
     wanted = input_of(shared_name(free.number, now, adapters.token()), apart, adapters.settings)
     slot = adapters.ledger.save_slot(free.named(wanted.name, now, wanted.apart))
@@ -208,9 +209,3 @@ def input_of(name: str, apart: tuple[str, ...], settings: Settings) -> SharedRun
         apart=apart,
     )
     return widened(run, settings)
-
-
-def _tables_apart(adapters: Adapters) -> tuple[str, ...]:
-    """Return the tables that no shared run may touch, by the contracts in force that are valid."""
-    stored = (each.contract for each in adapters.lake.contracts(None))
-    return tuple(sorted(each.table for each in stored if each.isolation == "own"))

@@ -6,6 +6,7 @@ amount held that no run uses, until the next day: so too few runs are started, n
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 
 from functions.adapters.all import Adapters
 from functions.adapters.emr import JobRun
@@ -51,7 +52,7 @@ def _release(adapters: Adapters, name: str) -> None:
     if adapters.settings.daily_budget_usd:
         charge = adapters.ledger.charge(name)
         if charge.held:
-            adapters.ledger.save_charge(charge, charge.released())
+            adapters.ledger.save_charge(charge, replace(charge, held=0))
 
 
 def look(adapters: Adapters, run_id: str) -> JobRun:

@@ -192,18 +192,14 @@ def _located(adapters: Adapters, ingestion: Ingestion, reason: Reason) -> Reason
 
 def _accept(adapters: Adapters, ingestion: Ingestion, report: AuditReport) -> Ingestion:
     first = earlier(adapters, ingestion)
-    audited = _audited(ingestion, report, first)
+    passed = audited(ingestion, report, first)
     if first and is_held(ingestion, first):
-        return hold(adapters, audited, first)
-    return adapters.ledger.save(audited)
+        return hold(adapters, passed, first)
+    return adapters.ledger.save(passed)
 
 
-def audited(adapters: Adapters, ingestion: Ingestion, report: AuditReport) -> Ingestion:
-    """Return the ingestion after it passed the audit, with the earlier one of the same bytes."""
-    return _audited(ingestion, report, earlier(adapters, ingestion))
-
-
-def _audited(ingestion: Ingestion, report: AuditReport, first: Ingestion | None) -> Ingestion:
+def audited(ingestion: Ingestion, report: AuditReport, first: Ingestion | None) -> Ingestion:
+    """Return the ingestion after it passed the audit; `first` brought the same bytes before."""
     held_back = (LIKELY_DUPLICATE, CANNOT_REPLACE, SUPERSEDED, OUT_OF_ORDER)
     needed = report.failed or ingestion.reason_code in held_back
     approved = ingestion if needed else ingestion.without_approval()

@@ -238,7 +238,8 @@ def belongs(report: AuditReport, ingestion: Ingestion) -> bool:
         return False
     if not _is_by_contract(report, ingestion.terms.contract_sha256):
         return False
-    return named == {known} and _files(report) == _own_files(ingestion)
+    files = [(r.source.key, r.source.version, r.table) for r in report.parts]
+    return named == {known} and files == _own_files(ingestion)
 
 
 def _is_by_contract(report: AuditReport, sha256: str) -> bool:
@@ -247,12 +248,8 @@ def _is_by_contract(report: AuditReport, sha256: str) -> bool:
     return not sha256 or unread or report.contract_sha256 == sha256
 
 
-def _files(report: AuditReport) -> list[tuple[str, str, str]]:
-    """Return the files that a report is about, each with its table."""
-    return [(r.source.key, r.source.version, r.table) for r in report.parts]
-
-
 def _own_files(ingestion: Ingestion) -> list[tuple[str, str, str]]:
+    """Return key, version and table of each file of a batch."""
     landed = [(part.landed(ingestion.landed), part.table) for part in ingestion.parts]
     return [(each.key, each.version, table) for each, table in landed]
 

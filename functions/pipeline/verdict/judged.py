@@ -29,6 +29,7 @@ from functions.model.merge_commit import AlreadyPublished, require_unpublished
 from functions.pipeline.outcome.audit_history import take_late
 from functions.pipeline.outcome.finish import end_published
 from functions.pipeline.outcome.reports import report_of, reports_at
+from functions.pipeline.publication.duplicates import earlier
 from functions.pipeline.publication.fresh_branch import run_unpublished_again
 from functions.pipeline.publication.publish import publish_next
 from functions.pipeline.publication.retry import run_again
@@ -114,7 +115,8 @@ def record_judged(adapters: Adapters, message: Judged) -> list[Ingestion]:
     run = JobRun(_run_id(adapters, message.run), message.run, RunState.SUCCESS)
     keys = {parse_report_key(key)[1:]: key for key in message.reports}
     known = adapters.ledger.together([id_ for id_, _ in keys])
-    waiting = {i.id: i for i in known if _is_told(i, keys.get((i.id, i.attempt), ""))}
+    told = (i for i in known if keys.get((i.id, i.attempt)) == i.report_key)
+    waiting = {i.id: i for i in told if i.awaits_shared_run}
     by_key = reports_at(adapters, [keys[id_, i.attempt] for id_, i in waiting.items()])
     reports = {id_: by_key.get(keys[id_, i.attempt]) for id_, i in waiting.items()}
     of_groups = {id_: r for id_, i in waiting.items() if _is_of_group(i, r := reports[id_])}
@@ -137,11 +139,6 @@ def _with_late(
     """Return it, with earlier attempts to record again whose run reported after a later one."""
     late = [n for id_, n in reported if id_ == now.id and n < now.attempt and n <= now.recorded]
     return take_late(adapters, now, min(late)) if late else now
-
-
-def _is_told(ingestion: Ingestion, key: str) -> bool:
-    """Return whether it waits for the report with this key, which a run may write."""
-    return ingestion.awaits_shared_run and key == ingestion.report_key
 
 
 def _is_of_group(waiting: Ingestion, report: AuditReport | None) -> bool:
@@ -294,12 +291,9 @@ class GroupVerdict:
         tries = adapters.settings.max_crashes
         if not all(isinstance(decide(each, run, report, tries), Publish) for each, report in named):
             return self._run_again(members)
-        passed = [audited(adapters, each, report) for each, report in named]
-        held = {
-            each.id
-            for each in passed
-            if each.audit.duplicate_of and each.terms.on_duplicate == "hold"
-        }
+        passed = [audited(each, report, earlier(adapters, each)) for each, report in named]
+        doubles = (each for each in passed if each.audit.duplicate_of)
+        held = {each.id for each in doubles if each.terms.on_duplicate == "hold"}
         if held:  # which need branches of their own until a person decides
             return self._run_again([each.but(leaves_group=each.id in held) for each in members])
         group = self._any.group if len(self._any.group) > 1 else ()

@@ -104,12 +104,9 @@ def _table() -> TableMetadata:
 def test_deleted_entries_and_statistics_are_reached(io: S3FileIO) -> None:
     """A state reaches files that its manifests only say are deleted, and its statistics."""
     found = TableFilesReader(io).read(METADATA)
-    assert list(map(set, found.levels)) == [
-        {f"{PLACE}/data/added", f"{PLACE}/data/deleted", STATISTICS},
-        {f"{PLACE}/metadata/added.avro", f"{PLACE}/metadata/deleted.avro"},
-        {LIST},
-        {METADATA},
-    ]
+    data = {f"{PLACE}/data/added", f"{PLACE}/data/deleted", STATISTICS}
+    assert found.manifests == {f"{PLACE}/metadata/added.avro", f"{PLACE}/metadata/deleted.avro"}
+    assert found.paths == data | found.manifests | {LIST, METADATA}
     assert found.missing == frozenset()
 
 
@@ -127,8 +124,9 @@ def test_a_known_manifest_is_not_read(io: S3FileIO) -> None:
     known = f"{PLACE}/metadata/added.avro"
     io.delete(known)
     found = TableFilesReader(io).read(METADATA, known=[known])
-    assert found.levels[0] == {f"{PLACE}/data/deleted", STATISTICS}
-    assert known in found.levels[1]
+    assert {f"{PLACE}/data/deleted", STATISTICS} <= found.paths
+    assert f"{PLACE}/data/added" not in found.paths
+    assert known in found.manifests
     assert found.missing == frozenset()
 
 

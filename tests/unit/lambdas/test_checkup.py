@@ -20,7 +20,6 @@ from functions.health.model import (
     ok,
 )
 from functions.pipeline.outcome.seed import seed
-from functions.settings import CheckupSettings
 from lakegate.errors import Transient
 from lakegate.job.jobspec import JOB_FILES
 from tests.fakes.catalog import FakeCatalog
@@ -29,7 +28,7 @@ from tests.fakes.deployment import SETTINGS, Deployment
 from tests.fakes.probes import FakeAws, FakeNessie
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-OWN = CheckupSettings(stage="dev")
+STAGE = replace(SETTINGS, stage="dev")
 CARRYING = ("uploads", "job-runs", "alerts", "announcements", "work")
 DEAD = ("uploads-dead", "job-runs-dead", "alerts-dead")
 GOOD = Expected("0.99.0", "label")
@@ -40,7 +39,7 @@ ON_AWS = [
     *(f"queue {name}" for name in (*CARRYING, *DEAD)),
     *(*EMR, "job's code", "clocks"),
 ]
-SECRETS = {OWN.token_secret(role): f"secret-of-{role}" for role in ROLES}
+SECRETS = {STAGE.token_secret(role): f"secret-of-{role}" for role in ROLES}
 
 
 def deployed() -> FakeAws:
@@ -68,16 +67,15 @@ def probes() -> Probes:
     parts: dict[str, Any] = {"aws": deployed(), "nessie": FakeNessie(standings)}
     return Probes(
         settings=replace(
-            SETTINGS,
+            STAGE,
             nessie_uri="https://nessie:19120",
             work_queue="http://sqs/work",
             job_run_queue="http://sqs/job-runs",
             alert_queue="http://sqs/alerts",
             announcement_queue="http://sqs/announcements",
-            nessie_token_secret=OWN.token_secret("publisher"),
-            job_token_secret=OWN.token_secret("job"),
+            nessie_token_secret=STAGE.token_secret("publisher"),
+            job_token_secret=STAGE.token_secret("job"),
         ),
-        own=OWN,
         catalog=lambda token: deployment.adapters.catalog,
         secret=reading(SECRETS),
         now=lambda: NOW,

@@ -57,9 +57,8 @@ class Harness:
     def __post_init__(self) -> None:
         self.vault = Vault(self.texts)
         kept = Secret(self.vault, "slack", lambda: NOW)
-        self.endpoint = Endpoint(
-            self.users, self.team, kept, self.actions, self.replies, lambda: NOW
-        )
+        doubles: dict[str, Any] = {"actions": self.actions, "replies": self.replies}
+        self.endpoint = Endpoint(self.users, self.team, kept, now=lambda: NOW, **doubles)
 
     def answer(self, event: dict[str, Any]) -> dict[str, Any]:
         """Return the answer to a request."""

@@ -174,7 +174,7 @@ def test_mains_log_is_read_once_for_all_tables() -> None:
     deployment.clock.pass_(31 * DAY)
     del deployment.journal.calls[:]
     assert len(expired(deployment)) == 4
-    assert deployment.journal.calls.count("catalog.changes") == 1 + 3
+    assert deployment.journal.calls.count("catalog.log_of") == 3
 
 
 @pytest.mark.parametrize("published", [0, 1])
@@ -320,7 +320,7 @@ def test_a_branch_that_moved_meanwhile_stays() -> None:
     deployment.others.write_on_branch(LEFT, TABLE)
     deployment.clock.pass_(2 * DAY)
     write = partial(deployment.others.write_on_branch, LEFT, TABLE)
-    deployment.journal.strike("catalog.changes", Fault(write, "after"))
+    deployment.journal.strike("catalog.log_of", Fault(write, "before"))
     (kept,) = expired(deployment, 1)
     assert "changed meanwhile" in kept.left
     assert LEFT in deployment.catalog.references()

@@ -1,14 +1,12 @@
 """What another writer put on a branch is done on main once, if it passes, and as it was audited."""
 
 from contextlib import suppress
-from datetime import datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from functions.model import merge_commit
-from functions.model.commits import Change as BranchCommit
 from functions.model.commits import Commit, line_and_base
 from functions.model.ingestion import Ingestion, State
 from functions.notifications.failure_text import failure_advice
@@ -20,7 +18,6 @@ from lakegate.errors import LakegateError
 from lakegate.job.change import Change, Takeover
 from lakegate.job.landing import LandedObject
 from tests.fakes.catalog import FakeTable
-from tests.fakes.clock import FakeClock
 from tests.fakes.deployment import OTHER_TABLE, RETURNS, TABLE
 from tests.fakes.faults import ProcessDied, When
 from tests.fakes.job import ROWS, Script, passed, rejected
@@ -263,12 +260,8 @@ def test_a_request_names_its_commits() -> None:
     assert (change.restores, change.replaces, change.retracts) == ("", "", "")
 
 
-def _on_main(hash_: str) -> Commit:
+def _commit(hash_: str) -> Commit:
     return Commit(hash_, "", "", {}, "", "")
-
-
-def _on_branch(hash_: str) -> BranchCommit:
-    return BranchCommit(hash_, datetime.fromisoformat(FakeClock().now()))
 
 
 @given(st.integers(0, 6), st.integers(0, 6), st.integers(0, 6))
@@ -278,8 +271,8 @@ def test_a_branch_begins_at_the_newest_commit_that_main_has(
     """Its commits are those after that, however far both went on; no log is read much farther."""
     both = [f"both {number}" for number in range(shared)]
     mine = [f"own {number}" for number in range(own)]
-    branch = map(_on_branch, [*mine, *both])
-    main = map(_on_main, [*(f"main {number}" for number in range(later)), *both])
+    branch = map(_commit, [*mine, *both])
+    main = map(_commit, [*(f"main {number}" for number in range(later)), *both])
     line, base = line_and_base(branch, main)
     assert ([each.hash for each in line], base) == (mine, both[0] if both else "")
     assert len(list(branch)) == max(0, own + shared - max(own, later) - 1)
