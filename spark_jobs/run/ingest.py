@@ -248,7 +248,7 @@ def _quarantined(appended: _Appended, to: Quarantine) -> tuple[DataFile, ...]:
     run, rows, files = appended.run, appended.rows, appended.kept
     if rows.quarantined and not files:
         out = quarantine.quarantined_rows(appended.source.rows, run.contract, nulled=rows.nulled)
-        files = to.write(out, run.table)
+        files = to.write(out)
     held = sum(file.rows for file in files)
     if held != rows.quarantined:
         message = f"{rows.quarantined:,} rows were quarantined, but the files hold {held:,}"
