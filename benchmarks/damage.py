@@ -1,10 +1,10 @@
 """Ingest damaged files as the job does and compare their rows.
 
-`python -m benchmarks.damage [--files N] [--seed N] [--only PART] [--lies] [--batches | --groups]`:
+`python -m benchmarks.damage [--files N] [--seed N] [--only PART] [--lies] [--groups]`:
 files of every format, damaged by a seed, or only those with a part in their name, such as nested.
 With `--lies` Parquet with one number changed in its footer or in a page's header, each once. With
-`--batches` Parquet is read like large files, with `--groups` it is ingested in groups, as by a
-shared run. It says how many files Arrow wrote, and not Spark.
+`--groups` it is ingested in groups, as by a shared run. It says how many files Arrow wrote, and not
+Spark.
 """
 
 import argparse
@@ -69,9 +69,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="a part of the samples' names")
     parser.add_argument("--lies", action="store_true")
-    way = parser.add_mutually_exclusive_group()
-    way.add_argument("--batches", action="store_true")
-    way.add_argument("--groups", action="store_true")
+    parser.add_argument("--groups", action="store_true")
     options = parser.parse_args()
     outcomes = _grouped(options) if options.groups else _one_by_one(options)
     written("fuzz-groups" if options.groups else "fuzz-files", [vars(each) for each in outcomes])
@@ -127,11 +125,10 @@ class _Trial:
     @classmethod
     def of(cls, spark: SparkSession, home: Path, options: argparse.Namespace) -> "_Trial":
         every = samples(_avro(spark, home)).items()
-        only_parquet = options.batches or options.lies
         undamaged = {
             name: each
             for name, each in every
-            if options.only in name and (each.format == "parquet" or not only_parquet)
+            if options.only in name and (each.format == "parquet" or not options.lies)
         }
         rows = {name: _ingested(spark, each, each.body)[1] for name, each in undamaged.items()}
         if empty := [name for name, found in rows.items() if not found]:
@@ -141,7 +138,7 @@ class _Trial:
     def outcome(self, number: int) -> Outcome:
         name, how, body = self.lies[number] if self.lies else self._damaged(number)
         sample = self.undamaged[name]
-        code, found, by_arrow = _ingested(self.spark, sample, body, batches=self.options.batches)
+        code, found, by_arrow = _ingested(self.spark, sample, body)
         end = _end(code) if code else _compared(sample, body, found, self.rows[name])
         print(f"{number:>5} {name}, {how}: {end} {code}", flush=True)
         return Outcome(name, number, how, end, code, by_arrow)
@@ -163,12 +160,9 @@ def _compared(sample: Sample, body: bytes, found: list[str], intact: list[str]) 
     return "alike" if found == _by_arrow(sample, body) else "wrong"
 
 
-def _ingested(
-    spark: SparkSession, sample: Sample, body: bytes, *, batches: bool = False
-) -> tuple[str, list[str], bool]:
+def _ingested(spark: SparkSession, sample: Sample, body: bytes) -> tuple[str, list[str], bool]:
     """Return why a file is not published, "" if it is; its rows; and whether Arrow wrote it."""
     limits = replace(DEFAULTS, longest_stall=_STALL)
-    limits = replace(limits, largest_by_rows=1) if batches else limits
     contract = parse(sample.contract(_TABLE), "a damaged file")
     with tempfile.TemporaryDirectory() as folder:
         home, file = Path(folder), Path(folder) / f"landed-{sample.name}"

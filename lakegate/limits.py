@@ -19,9 +19,7 @@ class Limits:
     values in a contract, with its aliases resolved. `most_batch_files` counts the files of one
     manifest.
 
-    Two limits refuse nothing by its size: a Parquet file that unpacks to at most `largest_by_rows`
-    is read by the stricter and slower of two readers, and a Spark task without progress for
-    `longest_stall` seconds ends its file.
+    A Spark task without progress for `longest_stall` seconds ends its file.
     """
 
     largest_object: int = 100 << 30
@@ -34,7 +32,6 @@ class Limits:
     most_contract_values: int = 50_000
     largest_report: int = 16 << 20
     most_batch_files: int = 20
-    largest_by_rows: int = 16 << 20
     longest_stall: int = 300
 
     @classmethod

@@ -215,8 +215,7 @@ def broken_rows(
             checks = [each for each in contract.checks if each.names_rows and each.id in failed]
             if not source.placed:
                 return BrokenRows("row", {})
-            unreadable = source.unreadable if READABLE in failed else None
-            return all_broken(source.placed, unreadable, checks, read)
+            return all_broken(source.placed, checks, read, unreadable=READABLE in failed)
 
 
 def _ingested(spark: SparkSession, spec: JobSpec, here: Contract, file: Path) -> AuditReport:

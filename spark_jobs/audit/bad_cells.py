@@ -15,7 +15,7 @@ from lakegate.contract.model import Contract
 from lakegate.contract.reading.settings import FLAT_FORMATS, SCHEMA_FORMATS, has_decimal_comma
 from lakegate.contract.written import formats_of, needs_decimal_comma
 from spark_jobs.audit.places import told
-from spark_jobs.files.source import BAD_ROW, PLACE, Placed, Source, Unreadable
+from spark_jobs.files.source import BAD_ROW, PLACE, Placed, Source
 from spark_jobs.files.text.text_lines import collected
 
 MOST_NAMED = 10  # in a file
@@ -88,15 +88,15 @@ class Secrecy:
 
 def bad_cells(read: Source, contract: Contract) -> tuple[BadCell, ...]:
     """Return the first cells that could not be read; a few of them, whatever the file's size."""
-    if read.unreadable:
-        return _cells_in_rows(read.unreadable, contract)
+    if read.placed and read.placed.names_cells:
+        return _cells_in_rows(read.placed, contract)
     return tuple(_cells_in_bad_rows(read, contract))
 
 
-def _cells_in_rows(unreadable: Unreadable, contract: Contract) -> tuple[BadCell, ...]:
-    secrecy = Secrecy.of(contract, unreadable.names)
-    rows = collected(unreadable.rows().limit(MOST_NAMED))
-    places = told([row[PLACE] for row in rows], unreadable)
+def _cells_in_rows(file: Placed, contract: Contract) -> tuple[BadCell, ...]:
+    secrecy = Secrecy.of(contract, file.names)
+    rows = collected(file.read()[1].limit(MOST_NAMED))
+    places = told([row[PLACE] for row in rows], file)
     cells = (
         cell
         for row, place in zip(rows, places, strict=True)
@@ -106,7 +106,7 @@ def _cells_in_rows(unreadable: Unreadable, contract: Contract) -> tuple[BadCell,
 
 
 def cells_of(row: Row, place: str, contract: Contract, secrecy: Secrecy) -> Iterator[BadCell]:
-    """Yield the cells at fault in one of the rows of `Unreadable`."""
+    """Yield the cells at fault in one of a file's unparseable rows (`Placed`)."""
     columns = {column.name: column for column in contract.columns}
     for cell in row["cells"] or ():
         name = cell["column"]
@@ -201,7 +201,7 @@ def _cells_in_bad_rows(source: Source, contract: Contract) -> Iterator[BadCell]:
     placed = source.placed or Placed.by_rows(source.rows)
     texts = [F.col(quoted(name)).cast("string").alias(name) for name in source.rows.columns]
     rows = collected(
-        placed.rows().where(F.col(BAD_ROW).isNotNull()).limit(MOST_NAMED).select(*texts, PLACE)
+        placed.read()[0].where(F.col(BAD_ROW).isNotNull()).limit(MOST_NAMED).select(*texts, PLACE)
     )
     places = [""] * len(rows)
     if source.placed:

@@ -14,23 +14,23 @@ from spark_jobs.audit import check_sql
 from spark_jobs.audit.bad_cells import Secrecy, cells_of
 from spark_jobs.audit.keys import counts as keys
 from spark_jobs.audit.places import numbers
-from spark_jobs.files.source import BAD_ROW, PLACE, Placed, Unreadable
+from spark_jobs.files.source import BAD_ROW, PLACE, Placed
 from spark_jobs.files.text.text_lines import collected
 
 _Found = Iterator[tuple[int, str]]  # the place of a row, and a reason
 
 
 def broken_rows(
-    file: Placed, unreadable: Unreadable | None, checks: Sequence[Check], contract: Contract
+    file: Placed, checks: Sequence[Check], contract: Contract, *, unreadable: bool
 ) -> BrokenRows:
-    """Return the rows of a file that break the checks, or, in `unreadable`, cannot be read.
+    """Return the rows of a file that break the checks or, if these count, are `unreadable`.
 
     A check is one of `OF_ROWS`, or of keys within the file. Raises LakegateError TOO_MANY_ROWS.
     """
     reasons: defaultdict[int, list[str]] = defaultdict(list)
-    good = file.rows().where(F.col(BAD_ROW).isNull())
+    good = file.read()[0].where(F.col(BAD_ROW).isNull())
     for place, reason in (
-        *(_unreadable(unreadable, contract) if unreadable else ()),
+        *(_unreadable(file, contract) if unreadable and file.names_cells else ()),
         *_broken_rows(good, [check for check in checks if check.metric in OF_ROWS], contract),
         *(
             each
@@ -47,10 +47,10 @@ def broken_rows(
     return BrokenRows(file.unit, found, spans=file.lines is not None)
 
 
-def _unreadable(rows: Unreadable, contract: Contract) -> _Found:
-    bad_rows = collected(rows.rows().limit(MOST + 1))
+def _unreadable(file: Placed, contract: Contract) -> _Found:
+    bad_rows = collected(file.read()[1].limit(MOST + 1))
     require_few(len(bad_rows))
-    secrecy = Secrecy(everything=False, columns=frozenset(), order=rows.names)
+    secrecy = Secrecy(everything=False, columns=frozenset(), order=file.names)
     for row in bad_rows:
         for cell in cells_of(row, "", contract, secrecy):
             yield row[PLACE], f"{cell.column}: {cell.reason}" if cell.column else cell.reason

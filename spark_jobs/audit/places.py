@@ -18,7 +18,7 @@ from lakegate.audit.diagnosis import place
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
-from spark_jobs.files.source import PLACE, Placed, Source, Unreadable
+from spark_jobs.files.source import PLACE, Placed, Source
 from spark_jobs.files.text.text_lines import collected
 from spark_jobs.spark import jvm
 
@@ -79,7 +79,7 @@ def _places(file: Placed, rows: Sequence[Stored], contract: Contract) -> list[st
     hashes = [row.hash for row in rows]
     most = max(map(hashes.count, hashes))
     same = Window.partitionBy(_HASH).orderBy(PLACE)
-    alike = file.rows().select(PLACE, hash_of(contract).alias(_HASH))
+    alike = file.read()[0].select(PLACE, hash_of(contract).alias(_HASH))
     alike = alike.where(F.col(_HASH).isin(*set(hashes)))
     first = alike.withColumn(_NTH, F.row_number().over(same)).where(F.col(_NTH) <= most)
     matches = sorted(collected(first), key=lambda row: row[PLACE])
@@ -91,12 +91,12 @@ def _places(file: Placed, rows: Sequence[Stored], contract: Contract) -> list[st
     return [next(left.get(each, iter(())), "") for each in hashes]
 
 
-def told(places: Sequence[int], file: Placed | Unreadable) -> list[str]:
+def told(places: Sequence[int], file: Placed) -> list[str]:
     """Return the places of a file's rows in words, by their numbers in Spark's order."""
     return [place(file.unit, number) if number else "" for number in numbers(places, file)]
 
 
-def numbers(places: Sequence[int], file: Placed | Unreadable) -> list[int]:
+def numbers(places: Sequence[int], file: Placed) -> list[int]:
     """Return the numbers of a file's rows, from 1, as a `unit` of it counts them."""
     counted = _counted(places, file.every)
     return file.lines(counted) if file.lines else counted

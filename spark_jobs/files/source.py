@@ -26,41 +26,30 @@ Lines: TypeAlias = Callable[[Sequence[int]], list[int]]
 
 
 @dataclass(frozen=True)
-class Unreadable:
-    """The unparseable rows of a text file; nothing is read before `rows` or `every` is called.
+class Placed:
+    """The rows of a file with their `PLACE`; nothing is read before `read` or `every` is called.
 
-    `rows` returns each with its `PLACE`, its beginning as it stands in the file (`row`), and its
-    broken `cells`, the beginning of each one's `text` and its `column`; none if the whole row is
-    broken. `every` returns the places of all rows, by which they are numbered as a `unit`: line,
-    row or item; where rows have line ends within, `lines` finds their lines. `names` are those of a
-    CSV file's columns, in order.
+    `read` returns all rows, with the columns of `Source.rows`, and then, if it `names_cells`, the
+    unparseable ones: each with its beginning as it stands in the file (`row`), and its broken
+    `cells`, the beginning of each one's `text` and its `column`; none if the whole row is broken.
+    `every` returns the places of all units, by which rows are numbered as a `unit`: line, row or
+    item; where rows have line ends within, `lines` finds their lines. `names` are those of a CSV
+    file's columns, in order.
     """
 
-    rows: Callable[[], DataFrame]
+    read: Callable[[], tuple[DataFrame, DataFrame]]
     every: Callable[[], DataFrame]
     unit: str
     names: tuple[str, ...] = ()
     lines: Lines | None = None
-
-
-@dataclass(frozen=True)
-class Placed:
-    """All rows of a file with their `PLACE`; nothing is read before `rows` or `every` is called.
-
-    `rows` have the columns of `Source.rows`. `every` returns the places of all units, by which rows
-    are numbered as a `unit`: line, row or item; `lines` as in `Unreadable`.
-    """
-
-    rows: Callable[[], DataFrame]
-    every: Callable[[], DataFrame]
-    unit: str
-    lines: Lines | None = None
+    names_cells: bool = True
 
     @classmethod
     def by_rows(cls, rows: DataFrame) -> "Placed":
         """Return rows of which each is a unit."""
         placed = rows.withColumn(PLACE, F.monotonically_increasing_id())
-        return cls(lambda: placed, lambda: placed.select(PLACE), "row")
+        read = lambda: (placed, placed)  # noqa: E731
+        return cls(read, lambda: placed.select(PLACE), "row", names_cells=False)
 
 
 @dataclass(frozen=True)
@@ -71,8 +60,7 @@ class Source:
     than a transform; only without any can `rows` be read. They have the
     `columns` in order, and `BAD_ROW`. `declared_rows` is an independent count of the file's rows,
     None where there is none. `changes` are sentences about columns that differ but are allowed.
-    `source_rows` is the number of rows that went into the contract's transform. `unreadable`
-    reads the unparseable rows; it is None where the format knows only `BAD_ROW`. `placed` reads all
+    `source_rows` is the number of rows that went into the contract's transform. `placed` reads the
     rows with their places; it is None if these are no rows of the landed file.
     """
 
@@ -82,7 +70,6 @@ class Source:
     columns: tuple[Column, ...] = ()
     changes: tuple[str, ...] = ()
     source_rows: int = 0
-    unreadable: Unreadable | None = None
     wrong: WrongColumns | None = None
     placed: Placed | None = None
 
@@ -133,7 +120,6 @@ def readable_source(
     rows: DataFrame,
     comparison: Comparison,
     declared_rows: int,
-    unreadable: Unreadable | None = None,
     placed: Placed | None = None,
 ) -> Source:
     """Return the source of a file whose columns fit; `rows` has them, and `BAD_ROW`.
@@ -146,7 +132,6 @@ def readable_source(
         declared_rows,
         comparison.columns,
         comparison.changes,
-        unreadable=unreadable,
         placed=placed or Placed.by_rows(rows),
     )
 

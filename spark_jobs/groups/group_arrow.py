@@ -46,34 +46,38 @@ _MOST_DECODED = 128 << 20  # bytes of a file's rows; a larger one is ingested al
 _MOST_LEFT = 256 << 20  # bytes of the rows of a part that SQL reads; the files after it go alone
 _PART = 32 << 20  # landed bytes
 LayoutOf = Callable[[], Layout]
-NO_ROWS = pa.table({})
+_NO_ROWS = pa.table({})
 _Done = TypeVar("_Done")
 
 
-@dataclass(frozen=True)
-class Clean:
-    """A file that passed all checks that Arrow can answer, cleanly, and its data files.
+@dataclass(frozen=True, eq=False)
+class Audited:
+    """A file of which Arrow has answered all checks that it can; it passed, or is refused.
 
-    `left` are its rows with the columns that the other checks may read.
+    `left` are its rows with the columns that the other checks may read, and `more` their measures.
+    Its rows are in data files (`files`), or, in a turn, in memory (`rows`) as the table has them.
     """
 
     storage: Storage
     found: Examined
-    files: tuple[Written, ...]
-    left: pa.Table
+    left: pa.Table = field(default_factory=lambda: _NO_ROWS)
+    files: tuple[Written, ...] = ()
+    rows: pa.Table = field(default_factory=lambda: _NO_ROWS)
+    is_refused: bool = False
+    more: Mapping[str, Measured] = field(default_factory=dict)
 
     @property
     def ingestion(self) -> str:
         """Return the file's ingestion."""
         return self.storage.spec.ingestion
 
-    def judged(self, judge: "Judge", more: Mapping[str, Measured]) -> "Judged":
-        """Return the results of its checks with `more` measures."""
-        return judge.judged(self.found.rows, {**self.found.measured, **more})
+    def judged(self, judge: "Judge") -> "Judged":
+        """Return the results of its checks, as far as they were measured."""
+        return judge.judged(self.found.rows, {**self.found.measured, **self.more})
 
-    def entered(self, results: tuple[CheckResult, ...], **entered: Any) -> Entered:
-        """Return it as one that passed cleanly with these results, and whose rows have entered."""
-        examined = self.found
+    def entered(self, judge: "Judge", **entered: Any) -> Entered:
+        """Return it as one that passed cleanly, with what is known since its rows have entered."""
+        examined, results = self.found, self.judged(judge).results
         return Entered(self.storage, examined.rows.read, results, examined.changes, **entered)
 
 
@@ -118,13 +122,12 @@ def write_together(
     meter, table = Meter(spark), Table(spark, files[0], contract, token)
     judge = Judge(contract, cache(files[0].baselines))
     with meter.step("audit"):
-        clean = [each for part in _parts(files) for each in _clean(table, judge, part)]
-        judged = [(each, each.judged(judge, more)) for each, more in clean]
-    passed = [(each, outcome.results) for each, outcome in judged if outcome.is_clean]
+        audited = [each for part in _parts(files) for each in _clean(table, judge, part)]
+        passed = [each for each in audited if each.judged(judge).is_clean]
     if not passed:
         return None
     with meter.step("append"):
-        entered, audited_hash = table.committed(passed)
+        entered, audited_hash = table.committed(passed, judge)
     return Group(table.open(), audited_hash, meter, entered)
 
 
@@ -139,15 +142,13 @@ def _parts(files: Sequence[Storage]) -> Iterator[list[Storage]]:
     yield part
 
 
-def _clean(
-    table: "Table", judge: "Judge", files: Sequence[Storage]
-) -> list[tuple[Clean, Mapping[str, Measured]]]:
+def _clean(table: "Table", judge: "Judge", files: Sequence[Storage]) -> list[Audited]:
     """Return the files that passed by Arrow, without their rows, and what SQL measured of them."""
     passed = answered(table, sort_out(files, judge, table.layout))
-    return [(replace(each, left=NO_ROWS), more) for each, more in passed]
+    return [replace(each, left=_NO_ROWS) for each in passed]
 
 
-def sort_out(files: Sequence[Storage], judge: "Judge", layout: LayoutOf) -> list[Clean]:
+def sort_out(files: Sequence[Storage], judge: "Judge", layout: LayoutOf) -> list[Audited]:
     """Audit the files; write and return those that pass cleanly as data files of a table.
 
     The `layout` is asked for once one passed. Raises LakegateError.
@@ -168,7 +169,7 @@ def unless_alone(
     return None
 
 
-def _audited(judge: "Judge", layout: LayoutOf, room: _Room, storage: Storage) -> Clean | None:
+def _audited(judge: "Judge", layout: LayoutOf, room: _Room, storage: Storage) -> Audited | None:
     """Return a file that passed, None for any other."""
     examined, rows = read(storage, judge.contract)
     if not judge.judged(examined.rows, examined.measured).is_clean:
@@ -177,7 +178,7 @@ def _audited(judge: "Judge", layout: LayoutOf, room: _Room, storage: Storage) ->
     left = room.take(rows_for_sql(judge.contract, examined, map(files.with_origins, rows)))
     written = files.write(rows)
     require_all(examined, written)
-    return Clean(storage, examined, tuple(written), left)
+    return Audited(storage, examined, left, tuple(written))
 
 
 def read(storage: Storage, contract: Contract) -> tuple[Examined, list[Rows]]:
@@ -191,7 +192,7 @@ def rows_for_sql(contract: Contract, examined: Examined, rows: Iterable[Rows]) -
     """Return what SQL is to read of a file's rows, none if Arrow has answered all checks."""
     checks = _unanswered(contract, examined)
     if not checks:
-        return NO_ROWS
+        return _NO_ROWS
     return group_sql.left_for_sql((each.table for each in rows), checks, contract)
 
 
@@ -201,7 +202,7 @@ def _unanswered(contract: Contract, examined: Examined) -> list[Check]:
     return [check for check in left if not check.is_key_of_table]
 
 
-def answered(table: "Table", clean: Sequence[Clean]) -> list[tuple[Clean, Mapping[str, Measured]]]:
+def answered(table: "Table", clean: Sequence[Audited]) -> list[Audited]:
     """Return the files with the measures that Arrow did not give, but none on which a check fails.
 
     Such a file is found by halves. Raises LakegateError.
@@ -212,7 +213,7 @@ def answered(table: "Table", clean: Sequence[Clean]) -> list[tuple[Clean, Mappin
         half = len(clean) // 2
         parts = (clean[:half], clean[half:]) if half else ()
         return [each for part in parts for each in answered(table, part)]
-    return [(each, more.get(each.ingestion, {})) for each in clean]
+    return [replace(each, more=more.get(each.ingestion, {})) for each in clean]
 
 
 @dataclass(frozen=True)
@@ -286,7 +287,7 @@ class Table:
                     raise
             return self._opened
 
-    def measured(self, clean: Sequence[Clean]) -> Mapping[str, Mapping[str, Measured]]:
+    def measured(self, clean: Sequence[Audited]) -> Mapping[str, Mapping[str, Measured]]:
         """Return the measures of the checks that Arrow did not answer, by ingestion.
 
         One query reads all files. Raises Permanent where the contract's own SQL is refused or the
@@ -301,15 +302,13 @@ class Table:
         with cancel_when_stalled(session, spec.limits.longest_stall):
             return group_sql.measured(session, asked, {c.ingestion: c.left for c in clean})
 
-    def committed(
-        self, passed: Sequence[tuple[Clean, tuple[CheckResult, ...]]]
-    ) -> tuple[list[Entered], str]:
+    def committed(self, passed: Sequence[Audited], judge: Judge) -> tuple[list[Entered], str]:
         """Commit all data files; return the files with them, and the commit's hash."""
         table = self.open()
         entered = [
-            each.entered(results, files=tuple(data_files(table.spark, table.layout, each.files)))
-            for each, results in passed
+            each.entered(judge, files=tuple(data_files(table.spark, table.layout, each.files)))
+            for each in passed
         ]
         made = [file for each in entered for file in each.files]
-        rows = sum(each.found.found.rows for each, _ in passed)
+        rows = sum(each.found.found.rows for each in passed)
         return entered, table.commit(made, rows)

@@ -137,11 +137,5 @@ class Group:
 
 
 def _share(step: Step, files: int) -> Step:
-    return Step(
-        step.name,
-        round(step.seconds / files, 4),
-        step.jobs,
-        step.rows // files,
-        step.bytes // files,
-        step.shuffled // files,
-    )
+    whole = {name: getattr(step, name) // files for name in ("rows", "bytes", "shuffled")}
+    return replace(step, seconds=round(step.seconds / files, 4), **whole)

@@ -9,11 +9,10 @@ more, or that only Spark can read, ends it.
     → or append them, as long as no key of the table is there twice (keyed)
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache, partial
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -24,22 +23,19 @@ from lakegate.contract.sharing import comes_in_turns
 from lakegate.errors import Permanent
 from lakegate.job.shared_run import MOST_BYTES, MOST_FILES
 from lakegate.text import one_line
-from spark_jobs.audit.run import Measured
 from spark_jobs.files.arrow.types import schema_of
 from spark_jobs.groups import keyed, merged
 from spark_jobs.groups.begun import Begun
 from spark_jobs.groups.group_arrow import (
-    NO_ROWS,
-    Clean,
+    Audited,
     Judge,
-    Judged,
     Table,
     answered,
     read,
     rows_for_sql,
     unless_alone,
 )
-from spark_jobs.groups.group_commit import Entered, Group
+from spark_jobs.groups.group_commit import Group
 from spark_jobs.lake.storage import Storage, held
 from spark_jobs.spark.step_metrics import Meter
 from spark_jobs.spark.unforeseen import explained
@@ -77,27 +73,6 @@ def _alike(storages: Sequence[Storage]) -> list[Storage]:
     return list(alike.values())
 
 
-@dataclass(frozen=True, eq=False)
-class _Read:
-    """A file that Arrow has read: its rows as the table has them, none if it is refused.
-
-    `more` are the measures that Arrow did not give.
-    """
-
-    file: Clean
-    rows: pa.Table
-    is_refused: bool
-    more: Mapping[str, Measured] = field(default_factory=dict)
-
-    def judged(self, judge: Judge) -> Judged:
-        """Return the results of its checks, as far as they were measured."""
-        return self.file.judged(judge, self.more)
-
-    def entered(self, judge: Judge, **entered: Any) -> Entered:
-        """Return it with what else is known since its rows are in the table."""
-        return self.file.entered(self.judged(judge).results, **entered)
-
-
 def _together(spark: SparkSession, files: Sequence[Storage], token: str) -> Begun:
     contract = files[0].contract()
     if not comes_in_turns(contract) or files[0].spec.null_unreadable:
@@ -110,11 +85,11 @@ def _together(spark: SparkSession, files: Sequence[Storage], token: str) -> Begu
     enter = _merged if contract.write_mode.merges else _appended
     reports = enter(table, judge, meter, clean) if clean else []
     ends = turn.index(clean[len(reports)]) if len(reports) < len(clean) else len(turn)
-    refused = (each.file.storage for each in turn[:ends] if each.is_refused)
+    refused = (each.storage for each in turn[:ends] if each.is_refused)
     return Begun(tuple(reports), tuple(refused))
 
 
-def _examined(files: Sequence[Storage], judge: Judge) -> Iterator[_Read]:
+def _examined(files: Sequence[Storage], judge: Judge) -> Iterator[Audited]:
     """Yield the files until one must be alone, or many rows are in memory. Raises Transient."""
     size, examine = 0, partial(unless_alone, judge, partial(_read_by_arrow, judge))
     with ThreadPoolExecutor(_AT_ONCE) as threads:
@@ -128,7 +103,7 @@ def _examined(files: Sequence[Storage], judge: Judge) -> Iterator[_Read]:
                 return
 
 
-def _read_by_arrow(judge: Judge, storage: Storage) -> _Read | None:
+def _read_by_arrow(judge: Judge, storage: Storage) -> Audited | None:
     """Return a file that Arrow may let pass cleanly, or refuses for certain; None for any other.
 
     Raises Permanent, and MustRewrite if Spark is to read it.
@@ -137,12 +112,12 @@ def _read_by_arrow(judge: Judge, storage: Storage) -> _Read | None:
     examined, parts = read(held(storage), contract)
     judged = judge.judged(examined.rows, examined.measured)
     if judged.verdict is not Verdict.PASSED:
-        return _Read(Clean(storage, examined, (), NO_ROWS), NO_ROWS, is_refused=True)
+        return Audited(storage, examined, is_refused=True)
     rows = _as_in_table(storage, contract, parts)
     if not judged.is_plain or not _has_sound_keys(rows, contract):
         return None
     left = rows_for_sql(contract, examined, [Rows(rows)])
-    return _Read(Clean(storage, examined, (), left), rows, is_refused=False)
+    return Audited(storage, examined, left, rows=rows)
 
 
 def _has_sound_keys(rows: pa.Table, contract: Contract) -> bool:
@@ -156,27 +131,28 @@ def _as_in_table(storage: Storage, contract: Contract, parts: Sequence[Rows]) ->
     return pa.concat_tables([each.select(schema.names).cast(schema) for each in tables])
 
 
-def _judged(table: Table, judge: Judge, files: Sequence[_Read]) -> Iterator[_Read]:
+def _judged(table: Table, judge: Judge, files: Sequence[Audited]) -> Iterator[Audited]:
     """Yield the files with the results of all checks of their rows, until one must be alone."""
-    asked = answered(table, [each.file for each in files if not each.is_refused])
-    more = {file.ingestion: measured for file, measured in asked}
+    asked = answered(table, [each for each in files if not each.is_refused])
+    known = {each.ingestion: each for each in asked}
     for each in files:
         if each.is_refused:
             yield each
-        elif each.file.ingestion not in more:  # a check fails on a row
+        elif each.ingestion not in known:  # a check fails on a row
             return
         else:
-            known = replace(each, more=more[each.file.ingestion])
-            outcome = known.judged(judge)
+            outcome = known[each.ingestion].judged(judge)
             if outcome.is_clean:
-                yield known
+                yield known[each.ingestion]
             elif outcome.verdict is Verdict.PASSED:
                 return
             else:
                 yield replace(each, is_refused=True)
 
 
-def _merged(table: Table, judge: Judge, meter: Meter, clean: Sequence[_Read]) -> list[AuditReport]:
+def _merged(
+    table: Table, judge: Judge, meter: Meter, clean: Sequence[Audited]
+) -> list[AuditReport]:
     """Merge the files that passed; return their reports, which are in the lake bucket."""
     with meter.step("merge"):
         opened = table.open()
@@ -187,14 +163,14 @@ def _merged(table: Table, judge: Judge, meter: Meter, clean: Sequence[_Read]) ->
 
 
 def _appended(
-    table: Table, judge: Judge, meter: Meter, clean: Sequence[_Read]
+    table: Table, judge: Judge, meter: Meter, clean: Sequence[Audited]
 ) -> list[AuditReport]:
     """Append the first files that passed whose keys the table lacks; return their reports."""
     with meter.step("append"):
         opened = table.open()
         if opened.layout.obstacle:  # alone the first file tells it
             return []
-        done = keyed.append(opened, [(each.file, each.rows) for each in clean])
+        done = keyed.append(opened, clean)
     entered = [
         replace(each, more={**each.more, **keys}).entered(judge, files=tuple(made))
         for each, (made, keys) in zip(clean, done.files, strict=False)

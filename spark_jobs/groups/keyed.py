@@ -10,11 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pyarrow as pa
-
 from spark_jobs.audit.keys import tier_keys
 from spark_jobs.audit.run import Measured, Run
-from spark_jobs.groups.group_arrow import Clean
+from spark_jobs.groups.group_arrow import Audited
 from spark_jobs.groups.group_commit import GroupTable
 from spark_jobs.one_pass.examined import require_all
 from spark_jobs.write.commit import data_files
@@ -37,7 +35,7 @@ class Appended:
     files: Sequence[tuple[Sequence[Any], Measures]]
 
 
-def append(table: GroupTable, files: Sequence[tuple[Clean, pa.Table]]) -> Appended:
+def append(table: GroupTable, files: Sequence[Audited]) -> Appended:
     """Append the rows of the first files whose keys are new, if there are any; they have some rows.
 
     A key is also not new if a check of it cannot be answered. Raises MustRewrite if Spark must
@@ -48,19 +46,18 @@ def append(table: GroupTable, files: Sequence[tuple[Clean, pa.Table]]) -> Append
     if not count:
         return Appended("", ())
     every = _all(made[:count])
-    rows = sum(clean.found.found.rows for clean, _ in files[:count])
+    rows = sum(each.found.found.rows for each in files[:count])
     appended = [(own, _file_measures(own, measured)) for own in made[:count]]
     return Appended(table.commit(every, rows), appended)
 
 
-def _written(table: GroupTable, files: Sequence[tuple[Clean, pa.Table]]) -> list[list[Any]]:
+def _written(table: GroupTable, files: Sequence[Audited]) -> list[list[Any]]:
     """Write the rows of each file; return its data files."""
 
-    def write(file: tuple[Clean, pa.Table]) -> list[Written]:
-        clean, rows = file
-        sink = DataFiles(clean.storage, table.layout, table.contract, clean.storage.spec)
-        written = sink.write_whole([Rows(rows)])
-        require_all(clean.found, written)
+    def write(file: Audited) -> list[Written]:
+        sink = DataFiles(file.storage, table.layout, table.contract, file.storage.spec)
+        written = sink.write_whole([Rows(file.rows)])
+        require_all(file.found, written)
         return written
 
     with ThreadPoolExecutor(_THREADS) as threads:

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any, BinaryIO
+from tempfile import SpooledTemporaryFile
+from typing import Any, BinaryIO, cast
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -18,11 +19,11 @@ from lakegate.job.jobspec import JobSpec
 from lakegate.refusals import decrypted, unavailable
 from spark_jobs.files.text.sniff import is_gzip
 from spark_jobs.lake.aws import client
-from spark_jobs.lake.uploads import new_object
 
 _GONE = ("NoSuchKey", "NoSuchVersion", "404", "PreconditionFailed", "412")
 _LONGEST = 1024 * 1024
 _SMALL = 5 << 20  # bytes of a file that one request reads
+PART = 16 << 20  # bytes of a new object that are in memory, and that one request puts
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9=-]*([./][A-Za-z0-9][A-Za-z0-9_=-]*)*")
 
 
@@ -196,11 +197,18 @@ class Storage:
     def new_object(self, address: str) -> Iterator[BinaryIO]:
         """Provide a stream to an object at an address in the lake bucket.
 
-        The object exists once the block ends without an error. Raises LakegateError.
+        The object exists once the block ends without an error, else nothing of it is left. It need
+        not fit into memory. Raises LakegateError.
         """
         target = {"Bucket": self.spec.lake_bucket, "Key": self.key(address)}
-        with translated(address), new_object(self.s3, target) as stream:
-            yield stream
+        with translated(address), SpooledTemporaryFile(PART) as stream:
+            yield cast(BinaryIO, stream)
+            is_small = stream.tell() <= PART
+            stream.seek(0)
+            if is_small:
+                self.s3.put_object(**target, Body=stream.read())
+            else:
+                self.s3.upload_fileobj(stream, **target)
 
     def key(self, address: str) -> str:
         """Return the key of an address in the lake bucket. Raises ValueError for another bucket."""

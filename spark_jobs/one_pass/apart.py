@@ -25,7 +25,7 @@ from spark_jobs.audit.bad_cells import MOST_NAMED
 from spark_jobs.audit.run import Measured
 from spark_jobs.files.arrow.parquet import MustRewrite
 from spark_jobs.files.arrow.text import Decoded, TextRows, Unparseable
-from spark_jobs.files.source import BAD_ROW, PLACE, Source, Unreadable
+from spark_jobs.files.source import BAD_ROW, PLACE, Placed, Source
 from spark_jobs.files.text.text_lines import LINE
 
 Numbers: TypeAlias = NDArray[np.int64]
@@ -111,7 +111,7 @@ class RowsApart:
         parts = [*self._broken(spark), *self._strictly_read(spark)]
         rows = reduce(DataFrame.unionByName, parts).coalesce(1) if parts else spark.range(0)
         rows = rows.sortWithinPartitions(PLACE) if len(parts) > 1 else rows
-        return Source(rows, (), None, unreadable=self._unreadable(spark))
+        return Source(rows, (), None, placed=self._unreadable(spark))
 
     def measured(self, rows: DataFrame, count: int) -> Mapping[str, Measured]:
         """Return the measures of the checks that quarantine `rows`, of so many in the file.
@@ -135,11 +135,11 @@ class RowsApart:
         if self.read and self.part.texts:
             yield self.read.strictly(spark.createDataFrame(pa.concat_tables(self.part.texts)))[0]
 
-    def _unreadable(self, spark: SparkSession) -> Unreadable | None:
+    def _unreadable(self, spark: SparkSession) -> Placed | None:
         """Return the first unparseable rows, whose cells Spark's strict reader names."""
         if not (self.part.bad and self.read):
             return None
         read, first = self.read, dict(islice(self.part.first.items(), MOST_NAMED))
         rows = pa.table({LINE: list(first.values()), PLACE: list(first)})
         lines = spark.createDataFrame(rows).coalesce(1)  # all are taken by one job
-        return Unreadable(lambda: read.strictly(lines)[1], lambda: lines, read.unit, read.names)
+        return Placed(lambda: read.strictly(lines), lambda: lines, read.unit, read.names)

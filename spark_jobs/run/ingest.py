@@ -19,7 +19,6 @@ from spark_jobs.audit.places import FindPlaces, searched
 from spark_jobs.audit.run import Measured, RowCounts, Run
 from spark_jobs.audit.samples import with_samples
 from spark_jobs.files.arrow.parquet import Damaged, MustRewrite
-from spark_jobs.files.columnar.parquet import Engine
 from spark_jobs.files.open import open_file
 from spark_jobs.files.source import Bytes, Source
 from spark_jobs.lake.storage import Storage
@@ -84,21 +83,20 @@ def ingest(
     the rows to quarantine; without it these rows are not written. Raises Permanent when the file
     cannot be read or appended, Transient when a retry may help.
     """
-    meter, engine, contract = Meter(spark), Engine(spark), storage.contract()
+    meter, contract = Meter(spark), storage.contract()
     stall_guard = cancel_when_stalled(spark, spec.limits.longest_stall)
     quarantine = Quarantine(lake, meter.started_at) if lake else None
-    ingestion = _Ingestion(spec, storage, spark, branch, contract, meter, engine, quarantine)
+    ingestion = _Ingestion(spec, storage, spark, branch, contract, meter, quarantine)
     with explained("the file cannot be ingested", contract), stall_guard:
         try:
             appended = ingestion.by_arrow()
         except MustRewrite as why:
-            engine.notes["write"] = f"written by Spark: {why}"
             with storage.pinned() as path:
-                audit_report = ingestion.by_spark(path)
+                audit_report = ingestion.by_spark(path, f"written by Spark: {why}")
             if isinstance(why, Damaged):  # and Spark has overlooked it
                 raise Permanent("CORRUPT_FILE", f"the Parquet file is damaged: {why}") from why
             return audit_report
-        return ingestion.audited(appended)
+        return ingestion.audited(appended, WAY)
 
 
 @dataclass(frozen=True)
@@ -111,7 +109,6 @@ class _Ingestion:
     branch: Target
     contract: Contract
     meter: Meter
-    engine: Engine
     quarantine: Quarantine | None
 
     def by_arrow(self) -> _Appended:
@@ -137,7 +134,6 @@ class _Ingestion:
             )
             run = self._run(contract, table, files, audited_hash)
             effect = self._effect(before, run)
-        self.engine.notes["write"] = WAY
         source = replace(examined.apart.source(spark), changes=examined.changes)
         measured = {**examined.measured, **examined.apart.measured(source.rows, examined.rows.read)}
         places = counted(examined, where) or searched(partial(self._opened, known), contract)
@@ -168,13 +164,16 @@ class _Ingestion:
         of = self.spark, self.spec, self.branch.token, contract
         return Run(*of, table.table, tuple(files), audited_hash, table.main_at)
 
-    def by_spark(self, path: str) -> AuditReport:
-        """Have Spark append the rows of the file at `path`, and return the report."""
-        spec, spark, read = self.spec, self.spark, self.engine.read
+    def by_spark(self, path: str, way: str) -> AuditReport:
+        """Have Spark append the rows of the file at `path`, and return the report.
+
+        The `way` says why.
+        """
+        spec, spark = self.spec, self.spark
         with self.meter.step("open"):
             declared = with_undeclared(spark, self.contract)
             with reading(self.contract):
-                source = read(lambda: open_file(spark, path, declared, self.storage, spec.limits))
+                source = open_file(spark, path, declared, self.storage, spec.limits)
         if source.findings:
             checks, why = verdict.refused_columns(source.findings, source.wrong)
             refused = {"verdict": Verdict.REJECTED, "reason": why, "checks": checks}
@@ -183,13 +182,11 @@ class _Ingestion:
         with self.meter.step("append"):
             table = open_table(spark, spec, self.branch, contract)
             before = self._rows_before(table, contract)
-            run, rows, known = read(
-                lambda: append_counted(spec, self.branch, source, contract, table)
-            )
+            run, rows, known = append_counted(spec, self.branch, source, contract, table)
             effect = self._effect(before, run)
         places = searched(lambda: nullcontext(source), contract)
         appended = _Appended(table, run, rows, known, source, places, effect)
-        return self.audited(appended)
+        return self.audited(appended, way)
 
     def _rows_before(self, table: Opened, contract: Contract) -> int:
         """Return the rows of a table whose partitions are to be overwritten."""
@@ -205,8 +202,8 @@ class _Ingestion:
         removed = before + run.written - after
         return replacing.checked(Effect(before, after, run.written, removed))
 
-    def audited(self, appended: _Appended) -> AuditReport:
-        """Answer the checks that are still open, and return the report."""
+    def audited(self, appended: _Appended, way: str) -> AuditReport:
+        """Answer the checks that are still open, and return the report, with the rows' `way`."""
         run, rows, source, meter = appended.run, appended.rows, appended.source, self.meter
         with meter.step("quarantine"):
             records = _quarantined(appended, self.quarantine) if self.quarantine else ()
@@ -220,7 +217,8 @@ class _Ingestion:
         if run.contract.write_mode.merges:
             with meter.step("merge"):
                 written |= self._merged(appended, outcome)
-        return report(self.spec, meter, run.contract, engine=self.engine.notes, **written, **judged)
+        engine = {"spark": self.spark.version, "write": way}
+        return report(self.spec, meter, run.contract, engine=engine, **written, **judged)
 
     def _merged(self, appended: _Appended, outcome: Verdict) -> dict[str, Any]:
         """Merge the audited rows into the table; return what the report says of it.
@@ -250,7 +248,7 @@ def _quarantined(appended: _Appended, to: Quarantine) -> tuple[DataFile, ...]:
     run, rows, files = appended.run, appended.rows, appended.kept
     if rows.quarantined and not files:
         out = quarantine.quarantined_rows(appended.source.rows, run.contract, nulled=rows.nulled)
-        files = to.write(out, run.table)
+        files = to.write(out)
     held = sum(file.rows for file in files)
     if held != rows.quarantined:
         message = f"{rows.quarantined:,} rows were quarantined, but the files hold {held:,}"

@@ -57,6 +57,20 @@ def parse(text: str) -> Type:
     return parsed
 
 
+def walk(type_: Type) -> Iterator[Type]:
+    """Yield a type and all within it, outer ones first."""
+    yield type_
+    match type_:
+        case Struct(fields):
+            for _, each in fields:
+                yield from walk(each)
+        case Array(item):
+            yield from walk(item)
+        case Map(key, value):
+            yield from walk(key)
+            yield from walk(value)
+
+
 def digits(decimal: str) -> tuple[int, int]:
     """Return the digits of a type such as decimal(12,2): all, and those after the point."""
     precision, after = map(int, re.findall(r"\d+", decimal))

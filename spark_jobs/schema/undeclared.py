@@ -1,12 +1,10 @@
 """Undeclared columns: which of them a table can hold, and with which type."""
 
-from collections.abc import Iterator
-
 from lakegate.contract.columns import KEY
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.properties import name_problem
 from spark_jobs.schema.differences import Difference
-from spark_jobs.schema.types import Array, Map, Struct, Type, parse
+from spark_jobs.schema.types import Array, Map, Struct, Type, parse, walk
 
 _STORED_AS = {"": "string", "void": "string", "tinyint": "int", "smallint": "int"}
 _PLAIN = (
@@ -42,8 +40,11 @@ def problem_of(extra: Difference, contract: Contract) -> str:
         return "fields cannot be added to a map's keys"
     shape = parse(extra.found) if extra.found else ""
     problem = name_problem(extra.path[-1], top=len(extra.path) == 1)
-    problems = [problem, *(name_problem(name, top=False) for name in _storable_names(shape))]
-    strange = [type_ for type_ in _leaves(storable(shape)) if type_.partition("(")[0] not in _PLAIN]
+    structs = (each for each in walk(shape) if isinstance(each, Struct))
+    names = (name for each in structs for name, _ in each.fields)
+    problems = [problem, *(name_problem(name, top=False) for name in names)]
+    plain = (each for each in walk(storable(shape)) if isinstance(each, str))
+    strange = [type_ for type_ in plain if type_.partition("(")[0] not in _PLAIN]
     return next(
         filter(None, problems), f"a table cannot have the type {strange[0]}" if strange else ""
     )
@@ -51,29 +52,3 @@ def problem_of(extra: Difference, contract: Contract) -> str:
 
 def _is_a_partition(name: str, contract: Contract) -> bool:
     return any(name.lower() in each.names for each in contract.layout.partitions or ())
-
-
-def _storable_names(type_: Type) -> Iterator[str]:
-    if isinstance(type_, Struct):
-        yield from (name for name, _ in type_.fields)
-    for part in _parts(type_):
-        yield from _storable_names(part)
-
-
-def _leaves(type_: Type) -> Iterator[str]:
-    if isinstance(type_, str):
-        yield type_
-    for part in _parts(type_):
-        yield from _leaves(part)
-
-
-def _parts(type_: Type) -> tuple[Type, ...]:
-    match type_:
-        case Struct(fields):
-            return tuple(each for _, each in fields)
-        case Array(item):
-            return (item,)
-        case Map(key, value):
-            return (key, value)
-        case _:
-            return ()

@@ -15,7 +15,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from lakegate.errors import LakegateError, Permanent, Transient
 from lakegate.job.jobspec import JobSpec
@@ -27,6 +27,7 @@ _MARGIN_MINUTES = 10
 _PAUSE = 10.0  # seconds after which what is in hand is hidden anew
 _COMES_AGAIN = 5  # seconds
 _LONGEST_REST = 60.0
+_Answer = TypeVar("_Answer")
 _Ingest = Callable[[Sequence[JobSpec]], Collection[str]]
 
 
@@ -159,12 +160,8 @@ class _Server:
 
     def _reported(self, taken: Sequence[Taken]) -> Collection[str]:
         """Return the names of those that have a report; none at the end of the run's time."""
-        while self.clock.now() < self.end:
-            try:
-                return self.files.reported([each.spec for each in taken])
-            except Transient as error:
-                self._rest(error)
-        return ()
+        specs = [each.spec for each in taken]
+        return self._outlast(lambda: self.files.reported(specs)) or ()
 
     def _in_time(self, work: Callable[[Sequence[Taken]], None], taken: Sequence[Taken]) -> None:
         """Begin the work once Nessie answers; none at the end of the run's time.
@@ -172,19 +169,18 @@ class _Server:
         The files come again soon after it, as nobody hides their messages any more.
         """
         if self.failures:
-            self._outlast()
+            self._outlast(self.files.seconds_left)
         if self.clock.now() < self.end:
             work(taken)
 
-    def _outlast(self) -> None:
-        """Wait while Nessie does not answer."""
+    def _outlast(self, ask: Callable[[], _Answer]) -> _Answer | None:
+        """Return the answer, once Nessie or S3 gives one; None at the end of the run's time."""
         while self.clock.now() < self.end:
             try:
-                self.files.seconds_left()
+                return ask()
             except Transient as error:
                 self._rest(error)
-            else:
-                return
+        return None
 
     def _work_on_group(self, group: Sequence[Taken]) -> None:
         """Ingest the files together, and those alone that did not pass cleanly."""
@@ -212,7 +208,7 @@ class _Server:
             return self._ingest_once(ingest, specs)
         except Transient as error:
             self._rest(error)
-            self._outlast()
+            self._outlast(self.files.seconds_left)
             return self._ingest_once(ingest, specs)
 
     def _ingest_once(self, ingest: _Ingest, specs: Sequence[JobSpec]) -> Collection[str]:

@@ -68,17 +68,15 @@ class SqsQueues:
 
     def hide(self, messages: Sequence[Waiting], seconds: int) -> None:
         """Let messages come again: see `Queues`. One that was taken again stays as it is."""
-        for part in _parts(messages):
-            entries = [{**_entry(n, m), "VisibilityTimeout": seconds} for n, m in part]
+        for part in _entries(messages, VisibilityTimeout=seconds):
             with _translated():
-                self._client.change_message_visibility_batch(QueueUrl=self._work, Entries=entries)
+                self._client.change_message_visibility_batch(QueueUrl=self._work, Entries=part)
 
     def delete(self, messages: Sequence[Waiting]) -> None:
         """Delete messages whose files are done; one that is not deleted comes again."""
-        for part in _parts(messages):
-            entries = [_entry(n, message) for n, message in part]
+        for part in _entries(messages):
             with _translated():
-                self._client.delete_message_batch(QueueUrl=self._work, Entries=entries)
+                self._client.delete_message_batch(QueueUrl=self._work, Entries=part)
 
     def send(self, judged: Judged) -> None:
         """Send a message to the verdict queue."""
@@ -102,13 +100,11 @@ def _waiting(message: dict[str, Any]) -> Waiting:
     return Waiting(message["MessageId"], message["Body"], message["ReceiptHandle"], taken)
 
 
-def _parts(messages: Sequence[Waiting]) -> Iterator[list[tuple[int, Waiting]]]:
+def _entries(messages: Sequence[Waiting], **more: int) -> Iterator[list[dict[str, Any]]]:
+    """Yield the entries of requests for messages, each with `more`."""
     for start in range(0, len(messages), _BATCH):
-        yield list(enumerate(messages[start : start + _BATCH]))
-
-
-def _entry(number: int, message: Waiting) -> dict[str, Any]:
-    return {"Id": str(number), "ReceiptHandle": message.receipt}
+        part = enumerate(messages[start : start + _BATCH])
+        yield [{"Id": str(n), "ReceiptHandle": each.receipt, **more} for n, each in part]
 
 
 @contextmanager

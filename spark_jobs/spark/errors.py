@@ -101,18 +101,6 @@ _KNOWN = {
 BAD_VALUE = "BAD_VALUE"
 
 
-class EngineFault(Quoting):
-    """A file on which Spark's reader itself fails, with an exception of this `kind`."""
-
-    def __init__(self, what: str, kind: str) -> None:
-        message = (
-            f"{what}: not supported: Spark's reader fails on it with {kind}. If other programs can "
-            "read the file, write it with plain types, encodings and compression"
-        )
-        super().__init__("UNREADABLE_TYPE", message, message)
-        self.kind = kind
-
-
 # SQL's class 22, data exceptions, such as a value that cannot be cast (ISO/IEC 9075).
 _KIND = re.compile(r"(?:[\w$]+\.)*([\w$]+)(?:: \[([A-Z0-9_.]+)\])?")
 _CONDITION, _OF_DATA = re.compile(r"\[([A-Z_.]+)\]"), "SQLSTATE: 22"
@@ -144,7 +132,11 @@ def explain(error: BaseException, what: str, otherwise: str = "") -> LakegateErr
     if not code or _is_of_outside(chain):
         return Transient("JOB_FAULT", f"{what}: {story[:2000]}")
     if code == "CORRUPT_FILE" and _is_internal(chain):
-        return EngineFault(what, _kind(chain[-1]))
+        message = (
+            f"{what}: not supported: Spark's reader fails on it with {_kind(chain[-1])}. If other "
+            "programs can read the file, write it with plain types, encodings and compression"
+        )
+        return Permanent("UNREADABLE_TYPE", message)
     if code == "UNREADABLE_TYPE":
         what = f"{what}: not supported"
     return Quoting(code, f"{what}: {_kind(chain[-1])}", f"{what}: {chain[-1][:500]}")

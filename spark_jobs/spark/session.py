@@ -73,6 +73,9 @@ def session_settings(spec: JobSpec, token: str) -> dict[str, str]:
         "spark.sql.adaptive.optimizer.excludedRules": (
             "org.apache.spark.sql.execution.adaptive.AQEPropagateEmptyRelation"
         ),
+        # Parquet's own reader, row by row, is slower than Spark's vectorized one. But it knows more
+        # encodings, and refuses damaged pages on which the other one loops forever or moves values.
+        "spark.sql.parquet.enableVectorizedReader": "false",
         # Times in nanoseconds are read as integers, and converted where no digit is lost.
         "spark.sql.legacy.parquet.nanosAsLong": "true",
         "spark.sql.csv.parser.columnPruning.enabled": "false",

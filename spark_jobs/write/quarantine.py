@@ -1,16 +1,14 @@
 """Write the rows of a run that stay out of its table, for the table of quarantined rows."""
 
-import json
-import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from itertools import chain, islice
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from lakegate.audit.audit_tables import QUARANTINE, run_values
@@ -22,13 +20,13 @@ from spark_jobs.files.arrow.text import Unparseable
 from spark_jobs.files.source import BAD_ROW
 from spark_jobs.files.text.text_lines import LINE
 from spark_jobs.lake.storage import Storage
-from spark_jobs.spark import jvm
 from spark_jobs.spark.errors import explain
-from spark_jobs.spark.iceberg import data_file
-from spark_jobs.spark.jvm import java_class
+from spark_jobs.spark.jvm import JavaError
 from spark_jobs.write.history_files import arrow_schema, new_prefix
 
-_ICEBERG = "org.apache.iceberg"
+_MOST = 10_000  # rows of Spark's in Python at once
+_REASONS = pa.list_(pa.string())
+_ARRAYS = (pa.Array, pa.ChunkedArray)
 
 
 @dataclass(frozen=True)
@@ -38,18 +36,17 @@ class Quarantine:
     storage: Storage
     started_at: str
 
-    def write(self, rows: DataFrame, table: Any) -> tuple[DataFile, ...]:
-        """Write rows that stay out of `table`: `row` as text, and `reasons`, the ids of checks.
+    def write(self, rows: DataFrame) -> tuple[DataFile, ...]:
+        """Write rows that stay out: `row` as text, and `reasons`, the ids of checks.
 
-        Raises LakegateError as `explain` returns it.
+        Those of one task are written here, so that it need not start Python. Raises LakegateError.
         """
-        columns = [F.lit(value).alias(name) for name, value in self._run_values.items()]
-        moment = F.lit(self.started_at).cast("timestamp").alias("run_ts")
-        made = rows.select(*columns, moment, "row", "reasons")
-        folder = self.storage.address(new_prefix(QUARANTINE, self.storage))
+        out = rows.select("row", "reasons")
         try:
-            return tuple(_write_files(made, QUARANTINE.file_schema, folder, table))
-        except jvm.JavaError as error:
+            if out.rdd.getNumPartitions() == 1:
+                return tuple(self._of_task(out.toLocalIterator()))
+            return tuple(out.rdd.mapPartitions(self._of_task).collect())
+        except JavaError as error:
             raise explain(error, "the rows for quarantine cannot be written") from error
 
     def write_unparseable(self, rows: Unparseable) -> DataFile:
@@ -57,76 +54,53 @@ class Quarantine:
 
         Raises LakegateError where it cannot be put.
         """
-        moment = datetime.fromisoformat(self.started_at)
-        same = {**self._run_values, "run_ts": moment, "reasons": [READABLE]}
-        schema = arrow_schema(QUARANTINE)
-        options = {"compression": "zstd", "store_schema": False, "use_dictionary": list(same)}
+        return self._written((texts[LINE], pa.scalar([READABLE], _REASONS)) for texts in rows)
+
+    def _of_task(self, rows: Iterable[Row]) -> Iterator[DataFile]:
+        """Write the rows of a task, if there are any."""
+        parts = _parts(rows)
+        if first := next(parts, None):
+            yield self._written(chain([first], parts))
+
+    def _written(self, rows: Iterable[tuple[Any, Any]]) -> DataFile:
+        """Write rows, given as texts and their reasons, which may be the same for all."""
+        schema, count = arrow_schema(QUARANTINE), 0
+        options = {"compression": "zstd", "store_schema": False}
         address = self.storage.address(f"{new_prefix(QUARANTINE, self.storage)}.parquet")
         with self.storage.new_object(address) as sink:
             with pq.ParquetWriter(sink, schema, **options) as writer:
-                for texts in (each[LINE] for each in rows):
-                    writer.write_table(_with_same(texts, same, schema))
+                for texts, reasons in rows:
+                    columns = {**self._run_values, "row": texts, "reasons": reasons}
+                    writer.write_table(_table(columns, schema, len(texts)))
+                    count += len(texts)
             size = sink.tell()
-        return DataFile(address, sum(map(len, rows)), size)
+        return DataFile(address, count, size)
 
     @property
     def _run_values(self) -> Mapping[str, Any]:
-        spec = self.storage.spec
-        return run_values(spec.ingestion, spec.attempt, spec.table, spec.landed.uri)
+        spec, moment = self.storage.spec, datetime.fromisoformat(self.started_at)
+        same = run_values(spec.ingestion, spec.attempt, spec.table, spec.landed.uri)
+        return {**same, "run_ts": moment}
 
 
-def _with_same(texts: Any, same: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
-    """Return rows of texts, each with the same values beside it."""
-    columns = [
-        texts if name == "row" else pa.repeat(pa.scalar(same[name], type_), len(texts))
-        for name, type_ in zip(schema.names, schema.types, strict=True)
-    ]
-    return pa.table(columns, schema=schema)
+def _parts(rows: Iterable[Row]) -> Iterator[tuple[pa.Array, pa.Array]]:
+    """Yield the texts of rows, and their reasons, of some rows at once."""
+    left = iter(rows)
+    while part := list(islice(left, _MOST)):
+        texts = pa.array([row["row"] for row in part], pa.string())
+        yield texts, pa.array([row["reasons"] for row in part], _REASONS)
 
 
-def _write_files(rows: DataFrame, schema: str, folder: str, table: Any) -> list[DataFile]:
-    """Write rows as Parquet files into a folder (s3://), with Iceberg's field ids.
-
-    `schema` is Iceberg's schema as JSON. The files are written with the access that `table` has.
-    Iceberg does the same when it rewrites files: a write to a name in its table cache is not
-    committed.
-    """
-    load = partial(java_class, rows.sparkSession)
-    name = uuid.uuid4().hex
-    metadata = load(f"{_ICEBERG}.TableMetadataParser").fromJson(_metadata(schema, folder, name))
-    locations = load(f"{_ICEBERG}.LocationProviders").locationsFor(folder, metadata.properties())
-    operations = load(f"{_ICEBERG}.StaticTableOperations")(metadata, table.io(), locations)
-    staging = load(f"{_ICEBERG}.BaseTable")(operations, name)
-    cache = load(f"{_ICEBERG}.spark.SparkTableCache").get()
-    coordinator = load(f"{_ICEBERG}.spark.FileRewriteCoordinator").get()
-    cache.add(name, staging)
-    try:
-        rows.write.format("iceberg").mode("append").save(name)
-        return [data_file(file) for file in coordinator.fetchNewFiles(staging, name)]
-    finally:
-        coordinator.clearRewrite(staging, name)
-        cache.remove(name)
-
-
-def _metadata(schema: str, folder: str, table: str) -> str:
-    """Return the metadata of an empty table with this schema (Iceberg specification)."""
-    return json.dumps(
-        {
-            "format-version": 2,
-            "table-uuid": str(uuid.UUID(table)),
-            "location": folder,
-            "last-sequence-number": 0,
-            "last-updated-ms": 0,
-            "last-column-id": 1000,
-            "current-schema-id": 0,
-            "schemas": [json.loads(schema)],
-            "default-spec-id": 0,
-            "partition-specs": [{"spec-id": 0, "fields": []}],
-            "last-partition-id": 999,
-            "default-sort-order-id": 0,
-            "sort-orders": [{"order-id": 0, "fields": []}],
-            "properties": {"write.data.path": folder},
-        }
+def _table(columns: Mapping[str, Any], schema: pa.Schema, rows: int) -> pa.Table:
+    """Return so many rows; a column that is no array has the same value in all of them."""
+    return pa.table(
+        [
+            columns[name]
+            if isinstance(columns[name], _ARRAYS)
+            else pa.repeat(pa.scalar(columns[name], type_), rows)
+            for name, type_ in zip(schema.names, schema.types, strict=True)
+        ],
+        schema=schema,
     )
 
 

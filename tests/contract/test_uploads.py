@@ -1,4 +1,4 @@
-"""New objects are put in parts while they are written; the landed version is streamed."""
+"""New objects are put as a whole or not at all; the landed version is streamed."""
 
 import os
 from dataclasses import replace
@@ -9,8 +9,7 @@ from botocore.exceptions import ClientError
 
 from lakegate.errors import Permanent, Transient
 from lakegate.job.landing import LandedObject
-from spark_jobs.lake.storage import Held, Storage, held
-from spark_jobs.lake.uploads import PART, new_object
+from spark_jobs.lake.storage import PART, Held, Storage, held
 from tests.unit.lakegate.test_jobspec import SPEC
 
 _MB = 1 << 20
@@ -103,23 +102,6 @@ def test_a_failure_in_the_middle_leaves_nothing_behind(job_s3: Any, step: str) -
     assert left_behind(job_s3) == []
     write(storage, body)
     assert stored(job_s3) == body
-
-
-def test_few_parts_are_in_memory(job_s3: Any) -> None:
-    """Bytes wait while two parts are on their way, however fast they are written."""
-    sent, most = [], 0
-
-    def count(**_: Any) -> None:
-        sent.append(1)
-
-    job_s3.meta.events.register_first("before-call.s3.UploadPart", count)
-    target = {"Bucket": SPEC.lake_bucket, "Key": _KEY}
-    with new_object(job_s3, target, part=5 * _MB) as stream:
-        for written in range(1, 10):
-            stream.write(bytes(5 * _MB))
-            most = max(most, written - len(sent))
-    assert most <= 2
-    assert len(stored(job_s3)) == 45 * _MB
 
 
 @pytest.mark.parametrize("size", [1, 5 * _MB - 1, 5 * _MB])

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakegate.audit.report import READABLE, Verdict
-from lakegate.limits import Limits
+from lakegate.audit.report import READABLE
 from spark_jobs.spark.stall import cancel_when_stalled
 from tests.fakes.damaged_parquet import LISTS, decimals, lists, spinning, written
 from tests.fakes.mutations import FLAT, mutated, samples
@@ -37,7 +35,7 @@ def test_rows_of_a_list_begin_where_the_file_says(reading: Reading, version: str
 
 
 def test_a_page_on_which_spark_spins_is_refused(reading: Reading) -> None:
-    """A page without levels is refused before Spark's vectorized reader reads it."""
+    """A page without levels is refused, and ends no job."""
     assert reading(spinning(), "parquet", [("id", "integer")]).code == "CORRUPT_FILE"
 
 
@@ -82,19 +80,10 @@ def test_a_bad_row_with_a_day_that_python_has_not_is_shown(
     assert str(cell["value"]).startswith("wr")
 
 
-def test_a_file_is_read_by_rows_where_batches_fail(
-    job: Job, table: str, contract: Callable[..., str]
-) -> None:
-    """A file on which Spark's vectorized reader fails is read by rows, and the report says so."""
-    number = {"name": "id", "logicalType": "number", "physicalType": "decimal(4,0)"}
-    text = contract(write="spark", id=number)
-    landed = job.services.land(f"{table.replace('.', '/')}/file", decimals())
-    spec = job.spec(landed, text, table)
-    report = job.run(replace(spec, limits=Limits(largest_by_rows=1)))
-    assert report.verdict is Verdict.PASSED, report.reason
-    assert report.engine["parquet"].startswith("read by rows: Spark's vectorized reader fails")
-    ids = [row["id"] for row in job.rows(table, report.branch)]
-    assert sorted(ids) == [Decimal(n) for n in range(8)]
+def test_decimals_of_few_digits_are_read_however_they_are_stored(reading: Reading) -> None:
+    """Decimals on which Spark's vectorized reader would fail are read by rows."""
+    found = reading(decimals(), "parquet", [("id", "number", "decimal(4,0)")])
+    assert sorted(found.rows) == [(Decimal(n),) for n in range(8)]
 
 
 @pytest.fixture

@@ -22,8 +22,7 @@ from lakegate.contract.model import Contract
 from lakegate.errors import Transient
 from lakegate.limits import DEFAULTS
 from spark_jobs.lake.nessie_branch import Branch
-from spark_jobs.lake.storage import Storage
-from spark_jobs.lake.uploads import PART
+from spark_jobs.lake.storage import PART, Storage
 from spark_jobs.one_pass.prepare import prepared
 from spark_jobs.spark import iceberg
 from spark_jobs.spark.session import open_session

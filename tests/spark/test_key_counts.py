@@ -25,7 +25,6 @@ NAN = float("nan")
 NUMBERS = st.sampled_from([None, 0.0, -0.0, NAN, -NAN, 1.5, math.inf, -math.inf, 5e-324])
 TEXTS = st.sampled_from([None, "", " ", "a", "A", "a ", "ä", "a\u0308", "😀", "\x00", "NULL"])
 ROWS = st.lists(st.tuples(NUMBERS, TEXTS), max_size=60)
-PRIME_1, PRIME_2, PRIME_5 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x27D4EB2F165667C5
 SLOW = settings(
     max_examples=12,
     deadline=None,
@@ -93,7 +92,7 @@ def test_keys_are_found_as_plain_python_finds_them(
 ) -> None:
     """Spark and Python find the same keys among other rows, each once."""
     own, others = (keyed(frame(spark, each), "number", "the.text") for each in (rows, there))
-    found = keys.found_in(own, counted(rows), others).collect()
+    found = keys.found_in(own, others).collect()
     wanted = set(complete(rows)) & set(complete(there))
     assert Counter(tuple(map(plain, row)) for row in found) == Counter(wanted)
 
@@ -105,38 +104,3 @@ def test_keys_may_be_of_any_type_that_has_equality(spark: SparkSession, kind: st
     values = [Decimal(v) if "decimal" in type_ and v else v for v in KINDS[kind]]
     rows = spark.createDataFrame([(value,) for value in values], f"{name} {type_}")
     assert keys.count(keyed(rows, name)) == counted([(value,) for value in KINDS[kind]])
-
-
-def test_very_many_repeated_keys_are_counted(
-    spark: SparkSession,
-) -> None:
-    """If very many hashes repeat, the keys are counted without hashes."""
-    text = F.concat(F.lit("k"), (F.col("id") % 3000).cast("string"))
-    rows = spark.range(7000).select(text.alias("k"))
-    assert keys.count(keyed(rows, "k")) == keys.Keys(3000, 3000, 7000)
-
-
-def test_hashes_that_meet_by_chance_are_no_keys_that_repeat(spark: SparkSession) -> None:
-    """Two different keys with the same hash are not counted as duplicates."""
-    rows = [(1, 5), (2, collision(spark, 1, 5, 2)), (3, 3), (3, 3)]
-    pairs = spark.createDataFrame(rows, "number long, `the.text` long")
-    hashes = pairs.select(F.xxhash64("number", "`the.text`")).distinct().count()
-    assert hashes == 2
-    assert keys.count(keyed(pairs, "number", "the.text")) == keys.Keys(3, 1, 2)
-
-
-def collision(spark: SparkSession, first: int, second: int, other: int) -> int:
-    """Return the number whose xxHash64 with `other` equals that of `second` with `first`.
-
-    For a seed, which is the hash of the column before, xxHash64 of one long is a bijection.
-    """
-    seeds = spark.range(1).select(*(F.xxhash64(F.lit(n).cast("long")) for n in (first, other)))
-    begun = [(seed + PRIME_5 + 8) % 2**64 for seed in seeds.collect()[0]]
-    mixed = begun[0] ^ begun[1] ^ rotated(second * PRIME_2, 31) * PRIME_1 % 2**64
-    found = rotated(mixed * pow(PRIME_1, -1, 2**64), 33) * pow(PRIME_2, -1, 2**64) % 2**64
-    return found - 2**64 if found >= 2**63 else found
-
-
-def rotated(number: int, by: int) -> int:
-    number %= 2**64
-    return (number << by | number >> 64 - by) % 2**64

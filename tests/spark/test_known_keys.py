@@ -9,7 +9,6 @@ from pyspark.sql import functions as F
 
 from infra.local.settings import LAKE_BUCKET
 from spark_jobs.audit.keys import counts as keys
-from spark_jobs.audit.keys.counts import Keys
 from spark_jobs.audit.keys.known_keys import KeyFiles, OwnKeys
 from spark_jobs.lake.storage import Storage
 from tests.key_files import FOLDER, Rows, columns_of, data_file, tables
@@ -57,5 +56,5 @@ def test_known_keys_are_those_that_spark_finds(
         columns = [F.col(f"c{n}") for n in range(1, len(types) + 1)]
         return keys.keys_of(spark.read.parquet(*paths), columns)
 
-    found = keys.found_in(keys_in("0"), Keys(1, 0, 2), keys_in("1", "2")).count()
+    found = keys.found_in(keys_in("0"), keys_in("1", "2")).count()
     assert read.count_in(suspects) == found

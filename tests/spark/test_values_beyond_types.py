@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakegate.limits import DEFAULTS, Limits
 from tests.fakes.damaged_parquet import written
 from tests.fakes.lying_parquet import declared, digits, old_lz4, whole
 from tests.spark.conftest import Read
@@ -17,14 +16,12 @@ from tests.spark.conftest import Read
 pytestmark = pytest.mark.spark
 Reading = Callable[..., Read]
 
-BY_ROWS, BY_BATCHES = DEFAULTS, Limits(largest_by_rows=1)
 NUMBER: list[Any] = [("a", "integer")]
 AMOUNT: list[Any] = [("a", "number", "decimal(5,2)")]
 TIME: list[Any] = [("a", "timestamp")]
 EPOCH = 2_440_588  # the Julian day of 1970-01-01
 
 
-@pytest.mark.parametrize("limits", [BY_ROWS, BY_BATCHES])
 @pytest.mark.parametrize(
     ("bits", "signed", "converted", "least", "most"),
     [
@@ -35,12 +32,12 @@ EPOCH = 2_440_588  # the Julian day of 1970-01-01
     ],
 )
 def test_an_integer_of_few_bits_has_no_more(
-    reading: Reading, limits: Limits, bits: int, signed: bool, converted: int, least: int, most: int
+    reading: Reading, bits: int, signed: bool, converted: int, least: int, most: int
 ) -> None:
     """The least and the largest are read; one less or one more makes its row bad."""
     values = pa.array([least, most, None, least - 1, most + 1], pa.int32())
     body = declared(written({"a": values}), "a", whole(bits, signed=signed), converted)
-    found = reading(body, "parquet", NUMBER, limits=limits)
+    found = reading(body, "parquet", NUMBER)
     assert found.rows == [(least,), (most,), (None,)]
     assert found.bad == [f"a: {least - 1}", f"a: {most + 1}"]
 
@@ -58,27 +55,25 @@ def test_integers_of_few_bits_are_read_at_any_depth(reading: Reading) -> None:
     assert len(found.bad) == 1
 
 
-@pytest.mark.parametrize("limits", [BY_ROWS, BY_BATCHES])
-def test_a_decimal_has_no_more_digits_than_declared(reading: Reading, limits: Limits) -> None:
+def test_a_decimal_has_no_more_digits_than_declared(reading: Reading) -> None:
     """A decimal of five digits is read; one of seven in the same column is damage."""
     lie = lambda *values: declared(  # noqa: E731
         written({"a": pa.array(values, pa.int32())}), "a", digits(5, 2), 5, scale=2, precision=5
     )
-    fine = reading(lie(99_999, -99_999, None), "parquet", AMOUNT, limits=limits)
+    fine = reading(lie(99_999, -99_999, None), "parquet", AMOUNT)
     assert fine.rows == [(Decimal("999.99"),), (Decimal("-999.99"),), (None,)]
     for value in (100_000, -1_234_567):
-        found = reading(lie(1, value), "parquet", AMOUNT, limits=limits)
+        found = reading(lie(1, value), "parquet", AMOUNT)
         assert found.code == "CORRUPT_FILE", value
 
 
-@pytest.mark.parametrize("limits", [BY_ROWS, BY_BATCHES])
-def test_a_decimal_of_38_digits_has_no_more(reading: Reading, limits: Limits) -> None:
+def test_a_decimal_of_38_digits_has_no_more(reading: Reading) -> None:
     """The largest decimal is read; a larger one is refused."""
     largest = 10**38 - 1
     for value, code in ((largest, ""), (largest + 1, "refused")):
         values = pa.array([value.to_bytes(16, "big")], pa.binary(16))
         body = declared(written({"a": values}), "a", digits(38, 0), 5, scale=0, precision=38)
-        found = reading(body, "parquet", [("a", "number", "decimal(38,0)")], limits=limits)
+        found = reading(body, "parquet", [("a", "number", "decimal(38,0)")])
         assert bool(found.code) == bool(code)
         assert found.rows == ([] if code else [(Decimal(largest),)])
 
@@ -95,10 +90,9 @@ def old_times(*moments: int, day: int = EPOCH) -> bytes:
     return body
 
 
-@pytest.mark.parametrize("limits", [BY_ROWS, BY_BATCHES])
-def test_old_times_lose_no_digit(reading: Reading, limits: Limits) -> None:
+def test_old_times_lose_no_digit(reading: Reading) -> None:
     """Times in INT96 are read if microseconds hold them; else the file is refused."""
-    read = lambda body: reading(body, "parquet", TIME, limits=limits)  # noqa: E731
+    read = lambda body: reading(body, "parquet", TIME)  # noqa: E731
     assert read(old_times(1000)).rows == [(datetime(1970, 1, 1, 0, 0, 0, 1),)]  # noqa: DTZ001
     assert read(old_times(1000, 1001)).code == "UNREADABLE_TYPE"
     assert len(read(old_times(1000, day=EPOCH + 10_000_000)).bad) == 1

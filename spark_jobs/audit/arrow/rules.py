@@ -31,17 +31,6 @@ from spark_jobs.files.arrow.values import (
 from spark_jobs.schema.types import digits
 
 _UNDECODED = r"[\x{0}-\x{8}\x{b}\x{c}\x{e}-\x{1f}\x{7f}\x{fffd}]"
-_SHAPES = {
-    "boolean": "true|false",
-    "int": r"-?(0|[1-9]\d{0,9})",
-    "bigint": r"-?(0|[1-9]\d{0,18})",
-    "float": r"-?\d+(\.\d+)?(e[+-]?\d+)?",
-    "double": r"-?\d+(\.\d+)?(e[+-]?\d+)?",
-    "decimal": r"-?\d+(\.\d+)?",
-    "date": r"\d{4}-\d\d-\d\d",
-    "timestamp": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?(Z|\+00:00)",
-    "timestamp_ntz": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?",
-}
 _STEP = r"[1-9]\d{0,17}"
 _LARGEST_SIZE = 2**31
 _OUTSIDE: Mapping[str, tuple[Callable[..., Any], Callable[[Any, Any, Any], bool]]] = {
@@ -53,14 +42,12 @@ _OUTSIDE: Mapping[str, tuple[Callable[..., Any], Callable[[Any, Any, Any], bool]
 
 
 def literal(text: str, column: Column) -> Any | None:
-    """Return a contract's literal as a value of the column's type; None for one in doubt."""
-    kind = column.type.partition("(")[0]
-    if kind == "string":
-        return None if re.search(r"[\ud800-\udfff]", text) else text
-    if kind not in _SHAPES or not re.fullmatch(_SHAPES[kind], text, re.ASCII):
-        return None
+    """Return a contract's literal as a value of the column's type; None for one in doubt.
+
+    It is written as `lakegate.contract.reading.literals` writes it.
+    """
     try:
-        return _LITERALS.get(kind, _number)(text, column)
+        return _LITERALS.get(column.type.partition("(")[0], _number)(text, column)
     except (ValueError, OverflowError):  # Arrow's errors are ValueErrors, too
         return None
 
@@ -87,6 +74,7 @@ def _microseconds(text: str, _: Column) -> int:
 
 
 _LITERALS: Mapping[str, Callable[[str, Column], Any]] = {
+    "string": lambda text, _: text,
     "boolean": lambda text, _: text == "true",
     "decimal": _decimal,
     "date": _days,

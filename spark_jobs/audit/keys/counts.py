@@ -13,14 +13,9 @@ from operator import and_
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DateType, IntegralType, TimestampNTZType, TimestampType
 
 from lakegate.contract.model import Contract
 from spark_jobs.audit.check_sql import path
-
-_NARROW = (IntegralType, DateType, TimestampType, TimestampNTZType)
-_FEW = 1000  # hashes that are filtered one by one
-_BROADCAST = 1_000_000  # keys that every core may hold
 
 
 @dataclass(frozen=True)
@@ -69,44 +64,14 @@ def keys_of(rows: DataFrame, key: Sequence[Expression], *kept: Expression | str)
 
 
 def count(keys: DataFrame) -> Keys:
-    """Count how often each key occurs.
-
-    Long keys are counted by their hashes first, because hashes are cheaper to shuffle and to hold.
-    Only keys whose hash repeats are then compared themselves.
-    """
-    if len(keys.columns) == 1 and isinstance(keys.schema[0].dataType, _NARROW):
-        return _exact(keys)
-    hashed = keys.withColumn("hash", F.xxhash64(*keys.columns))
-    groups = hashed.groupBy("hash").agg(F.count(F.lit(1)).alias("n"))
-    by_hash = _summed(groups)
-    if by_hash.repeated == 0:
-        return by_hash
-    if by_hash.repeated > _FEW:
-        return _exact(keys)
-    # Counting again is cheap for a bad file; caching the groups would cost every good file more.
-    hashes = [row[0] for row in groups.where(F.col("n") > 1).collect()]
-    compared = _exact(hashed.where(F.col("hash").isin(hashes)).drop("hash"))
-    distinct = by_hash.distinct - by_hash.repeated + compared.distinct
-    return Keys(distinct, compared.repeated, compared.rows)
-
-
-def found_in(keys: DataFrame, counted: Keys, others: DataFrame) -> DataFrame:
-    """Return the keys, each once, that also occur among the keys `others`.
-
-    Few keys are broadcast, so that `others` is not shuffled.
-    """
-    wanted = keys if counted.excess == 0 else keys.distinct()
-    if counted.distinct <= _BROADCAST:
-        wanted = F.broadcast(wanted)
-    return others.join(wanted, keys.columns, "left_semi").distinct()
-
-
-def _exact(keys: DataFrame) -> Keys:
-    return _summed(keys.groupBy(*keys.columns).agg(F.count(F.lit(1)).alias("n")))
-
-
-def _summed(groups: DataFrame) -> Keys:
+    """Count how often each key occurs."""
+    groups = keys.groupBy(*keys.columns).agg(F.count(F.lit(1)).alias("n"))
     n, zero = F.col("n"), F.lit(0)
     several = F.coalesce(F.sum(F.when(n > 1, n)), zero)
     distinct, repeated, rows = groups.agg(F.count(zero), F.count_if(n > 1), several).collect()[0]
     return Keys(int(distinct), int(repeated), int(rows))
+
+
+def found_in(keys: DataFrame, others: DataFrame) -> DataFrame:
+    """Return the keys, each once, that also occur among the keys `others`."""
+    return others.join(keys, keys.columns, "left_semi").distinct()

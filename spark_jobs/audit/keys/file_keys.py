@@ -3,7 +3,7 @@
 Spark's count of distinct keys leaves out keys with a null, as `counts.keys_of` does.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from operator import and_
 from typing import Any
@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakegate.audit.report import Tier
-from lakegate.contract.checks import Check, Metric
+from lakegate.contract.checks import Check, Metric, Scope
 from lakegate.contract.model import Contract
 from spark_jobs.audit import check_sql
 from spark_jobs.audit.keys.counts import key_expressions
@@ -57,15 +57,14 @@ def _measures(counts: Mapping[str, Any], checks: Sequence[Check]) -> Iterator[tu
 
 
 def unique_part(check: Check, before: Sequence[Check]) -> str:
-    """Return which part of a key is unique alone, among the keys without duplicates before it."""
+    """Return which part of a key is unique alone, "" if none is known to be.
+
+    It is one of the keys without duplicates `before`; it makes a larger key unique, too.
+    """
     own = frozenset(check.columns)
     for each in before:
         smaller = each.basis.metric is Metric.DUPLICATE and frozenset(each.columns) <= own
-        if smaller and each.where in ("", check.where):
-            return told_part(each.columns)
+        reaches = check.scope is Scope.FILE or each.scope in (Scope.TABLE, check.scope)
+        if smaller and reaches and each.where in ("", check.where):
+            return f"{', '.join(sorted(each.columns))} alone is unique"
     return ""
-
-
-def told_part(columns: Iterable[str]) -> str:
-    """Return the note on a key of which these columns alone are unique."""
-    return f"{', '.join(sorted(columns))} alone is unique"

@@ -8,7 +8,7 @@ from lakegate.contract.columns import quoted
 from lakegate.contract.rules import Reference
 from lakegate.errors import Permanent
 from spark_jobs.audit import main_table
-from spark_jobs.audit.keys.counts import Keys, found_in, key_expressions, keys_of
+from spark_jobs.audit.keys.counts import found_in, key_expressions, keys_of
 from spark_jobs.audit.run import Run
 
 _EXACT = ("int", "bigint", "decimal")
@@ -34,8 +34,7 @@ def missing(run: Run, check: Check, reference: Reference, rows: DataFrame) -> tu
         if others is None:
             lost = groups
         else:
-            known = groups.select(*of_rows.columns)
-            met = found_in(known, Keys(distinct, 0, 0), others)
+            met = found_in(groups.select(*of_rows.columns), others)
             lost = groups.join(met, of_rows.columns, "left_anti")
         gone, count = lost.agg(F.count(F.lit(1)), F.coalesce(F.sum("n"), F.lit(0))).collect()[0]
     finally:

@@ -5,7 +5,7 @@ the same columns are counted once. A key that contains a unique key needs no job
 cannot be measured does not affect the others.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,15 +20,13 @@ from lakegate.errors import Permanent
 from spark_jobs.audit import check_sql, control_files, external, main_table, tier_scan
 from spark_jobs.audit.keys import counts as keys
 from spark_jobs.audit.keys import references
-from spark_jobs.audit.keys.file_keys import told_part
+from spark_jobs.audit.keys.file_keys import unique_part
 from spark_jobs.audit.keys.key_columns import KeyColumns, Unreadable
 from spark_jobs.audit.keys.known_keys import MOST_OWN, KeyFiles, OwnKeys, Suspects
 from spark_jobs.audit.main_table import Condition, FindScans, MainTable
 from spark_jobs.audit.run import Measured, Run
 from spark_jobs.lake.storage import Storage
 from spark_jobs.spark import iceberg, jvm
-
-_Scope = Scope | Window
 
 
 @dataclass(frozen=True)
@@ -37,14 +35,14 @@ class _KeyAudit:
 
     `find_scans` returns the lookup for the data files that a check's keys are compared with, None
     for all of main's. `own` holds keys by their columns, None where only Spark can read them.
-    `unique` holds the columns of keys without duplicates, with their scope and condition.
+    `unique` holds the checks of keys without duplicates, in the scope in which they have none.
     """
 
     run: Run
     find_scans: Callable[[Check], FindScans] | None
     own: dict[tuple[str, ...], OwnKeys | None] = field(default_factory=dict)
     counted: dict[tuple[frozenset[str], str], keys.Keys] = field(default_factory=dict)
-    unique: list[tuple[_Scope, frozenset[str], str]] = field(default_factory=list)
+    unique: list[Check] = field(default_factory=list)
 
     @cached_property
     def main(self) -> MainTable:
@@ -119,27 +117,18 @@ def _measured(audit: _KeyAudit, check: Check) -> Measured:
 
 
 def _duplicates(audit: _KeyAudit, check: Check) -> Measured:
-    run, columns = audit.run, frozenset(check.columns)
-    rows = _row_count(run, check)
-    if part := next(_unique_parts(audit, check), None):
-        return Measured(0, rows, Tier.KEYS, note=told_part(part))
+    rows = _row_count(audit.run, check)
+    if part := unique_part(check, audit.unique):
+        return Measured(0, rows, Tier.KEYS, note=part)
     counted = _counted(audit, check)
     compared = check.checks_whole_table and counted.distinct
-    known = _repeated_in_table(audit, check, counted) if compared else 0
+    known = _repeated_in_table(audit, check) if compared else 0
     value = counted.excess + known
     if check.checks_whole_table and not value:
         _put_digests(audit, check)
     if counted.excess == 0:
-        audit.unique.append((Scope.FILE if value else check.scope, columns, check.where))
+        audit.unique.append(replace(check, scope=Scope.FILE if value else check.scope))
     return Measured(value, rows, Tier.KEYS, note=_note(counted, known))
-
-
-def _unique_parts(audit: _KeyAudit, check: Check) -> Iterator[frozenset[str]]:
-    """Yield the unique keys within the check's key: they make the larger key unique too."""
-    for scope, columns, where in audit.unique:
-        reaches = check.scope is Scope.FILE or scope in (Scope.TABLE, check.scope)
-        if columns <= frozenset(check.columns) and reaches and where in ("", check.where):
-            yield columns
 
 
 def _counted(audit: _KeyAudit, check: Check) -> keys.Keys:
@@ -192,11 +181,10 @@ def keys_in_table(run: Run, check: Check) -> DataFrame | None:
     """
     audit = _KeyAudit(run, None)
     files = _suspected(audit, check) if run.files else None
-    counted = keys.Keys(run.written, 0, 0)
-    return None if files is None else _keys_there(audit, check, counted, files)
+    return None if files is None else _keys_there(audit, check, files)
 
 
-def _repeated_in_table(audit: _KeyAudit, check: Check, counted: keys.Keys) -> int:
+def _repeated_in_table(audit: _KeyAudit, check: Check) -> int:
     """Return how many of the file's keys the table has; nothing is read if statistics say none."""
     files = _suspected(audit, check)
     if files is None:
@@ -206,7 +194,7 @@ def _repeated_in_table(audit: _KeyAudit, check: Check, counted: keys.Keys) -> in
     if own and files.suspects and of_all_rows and all(s.deletes().isEmpty() for s in files.scans):
         with suppress(Unreadable):  # then Spark reads them, or says what is wrong
             return own.count_in(files.suspects)
-    return _keys_there(audit, check, counted, files).count()
+    return _keys_there(audit, check, files).count()
 
 
 @dataclass(frozen=True)
@@ -241,12 +229,12 @@ def _suspected(audit: _KeyAudit, check: Check) -> _Suspected | None:
     return _Suspected(left, condition, suspects) if left else None
 
 
-def _keys_there(audit: _KeyAudit, check: Check, counted: keys.Keys, files: _Suspected) -> DataFrame:
-    """Return the keys of the file, as `counted`, that live rows of the suspected files have."""
+def _keys_there(audit: _KeyAudit, check: Check, files: _Suspected) -> DataFrame:
+    """Return the keys of the file that live rows of the suspected files have."""
     run, sql = audit.run, files.condition.sql
     there = iceberg.rows_in(run.spark, audit.main.table, files.scans)
     there = _filtered(there.where(sql) if sql else there, check)
-    return keys.found_in(_keys_of_file(run, check), counted, _keys(run, check, there))
+    return keys.found_in(_keys_of_file(run, check), _keys(run, check, there))
 
 
 def _may_have_keys(run: Run, main: MainTable, check: Check) -> Condition | None:

@@ -68,11 +68,10 @@ def parquet_footer(file: "Bytes") -> bytes:
     return end[start - file.size : -_FOOTER_END]
 
 
-def check_parquet(footer: bytes, size: int, limits: Limits) -> int:
+def check_parquet(footer: bytes, size: int, limits: Limits) -> None:
     """Refuse a Parquet file of so many bytes whose footer is false or exceeds the limits.
 
-    Returns the size of its uncompressed pages in bytes. Raises Permanent CORRUPT_FILE,
-    TOO_MANY_ROWS or ZIP_BOMB.
+    Raises Permanent CORRUPT_FILE, TOO_MANY_ROWS or ZIP_BOMB.
     """
     rows, unpacked = _counted(footer, size)
     check_rows(rows, limits)
@@ -82,7 +81,6 @@ def check_parquet(footer: bytes, size: int, limits: Limits) -> int:
             f"LargestUnpacked of {limits.largest_unpacked:,}: this may be a zip bomb"
         )
         raise Permanent("ZIP_BOMB", message)
-    return unpacked
 
 
 @lru_cache(maxsize=2)  # a file is checked before Arrow reads it, and again before Spark does

@@ -12,7 +12,7 @@ import pyarrow as pa
 from lakegate.contract.model import Contract
 from spark_jobs.files.arrow.places import elements, fields
 from spark_jobs.files.arrow.thrift import Compact
-from spark_jobs.files.arrow.types import is_same, schema_of, sql_type
+from spark_jobs.files.arrow.types import is_of, sql_type
 from spark_jobs.schema.compare import Comparison, compare, undeclared
 
 TEXTS = ("csv", "tsv", "json")  # which Arrow decodes in blocks
@@ -99,8 +99,8 @@ def _column_reasons(schema: pa.Schema, contract: Contract) -> Iterator[str]:
     there = [column for column in contract.columns if column.name.lower() in names]
     if not 0 < len(schema.names) == len(names) or {c.name for c in there} - {*schema.names}:
         yield _OTHERS
-    for wanted, column in zip(schema_of(there), there, strict=True):
-        if not is_same(schema.field(wanted.name).type, wanted.type):
+    for column in there:
+        if not is_of(schema.field(column.name).type, column):
             yield f"its column {column.name} is not {column.type} as Iceberg has it"
     try:
         if compared(schema, contract).findings:

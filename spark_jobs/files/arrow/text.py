@@ -57,10 +57,9 @@ class TextRows:
     """The text between a file's rows, and the function that decodes a block of them.
 
     Rows are apart by `between`, of which the first byte belongs to the row before it, and the last
-    `right` bytes to the next one. `strictly` is how Spark's own reader reads some rows by
-    their lines: it returns all, with `source.BAD_ROW`, and the unparseable ones, as
-    `source.Unreadable` does, which has `unit` and `names`. `compared` compares with the contract's
-    columns those of the file, to which all keys of its objects are added.
+    `right` bytes to the next one. `strictly` is how Spark's own reader reads some rows by their
+    lines, as `source.Placed` does, which has `unit` and `names`. `compared` compares with the
+    contract's columns those of the file, to which all keys of its objects are added.
     """
 
     between: bytes

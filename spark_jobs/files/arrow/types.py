@@ -55,20 +55,12 @@ def sql_type(type_: pa.DataType) -> Type:
     return iceberg_type
 
 
-def is_same(other: pa.DataType, wanted: pa.DataType) -> bool:
-    """Return if values have the same type, whatever the items of lists and maps are called."""
-    if pa.types.is_struct(wanted):
-        return pa.types.is_struct(other) and (
-            [each.name for each in other] == [each.name for each in wanted]
-            and all(is_same(f.type, w.type) for f, w in zip(other, wanted, strict=True))
-        )
-    if pa.types.is_list(wanted):
-        return pa.types.is_list(other) and is_same(other.value_type, wanted.value_type)
-    if pa.types.is_map(wanted):
-        return pa.types.is_map(other) and (
-            is_same(other.key_type, wanted.key_type) and is_same(other.item_type, wanted.item_type)
-        )
-    return bool(other == wanted)
+def is_of(type_: pa.DataType, column: Column) -> bool:
+    """Return if values have a column's type, whatever the items of lists and maps are called."""
+    try:
+        return sql_type(type_) == parse(column.type)
+    except ValueError:
+        return False
 
 
 def _field(

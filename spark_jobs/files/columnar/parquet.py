@@ -1,11 +1,11 @@
 """Read Parquet through the library that Spark itself uses."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
@@ -23,7 +23,7 @@ from spark_jobs.files.limits import check_columns
 from spark_jobs.files.source import Bytes, Source
 from spark_jobs.files.text.cells import Cell
 from spark_jobs.spark import jvm
-from spark_jobs.spark.errors import EngineFault, Quoting, explain
+from spark_jobs.spark.errors import Quoting, explain
 
 # A schema as text has two spaces before each column, and more before what is nested in one.
 _NANOSECONDS = re.compile(
@@ -42,7 +42,6 @@ _UNREADABLE = {  # what no table can have, and what to do
 }
 # Otherwise Spark accepts pages with wrong checksums.
 _OPTIONS = {"parquet.page.verify-checksum.enabled": "true"}
-_BATCHES = "spark.sql.parquet.enableVectorizedReader"
 
 
 @dataclass(frozen=True)
@@ -64,8 +63,7 @@ def read_parquet(
     not respond.
     """
     footer = parquet_footer(file)
-    if check_parquet(footer, file.size, limits) <= limits.largest_by_rows:
-        read_by_rows(spark)
+    check_parquet(footer, file.size, limits)
     described = describe(spark, path, limits)
     check_int96(file, footer)
     check_lz4(file, footer)
@@ -93,15 +91,6 @@ def describe(spark: SparkSession, path: str, limits: Limits) -> Described:
     except jvm.JavaError as error:
         raise explain(error, "the Parquet file cannot be read", "CORRUPT_FILE") from error
     return Described(schema, converted, options, declared_rows)
-
-
-def read_by_rows(spark: SparkSession) -> None:
-    """Make the session read Parquet with Parquet's own reader, row by row, from now on.
-
-    It is slower than Spark's vectorized reader. But it knows more encodings, and it refuses damaged
-    pages on which the other one loops forever or moves values to other rows.
-    """
-    spark.conf.set(_BATCHES, "false")
 
 
 def _nanoseconds(described: str) -> dict[str, Cell]:
@@ -161,28 +150,3 @@ def _calendar(metadata: Any) -> dict[str, str]:
     unsure = unknown and not by_spark
     mode = "EXCEPTION" if unsure else "CORRECTED"
     return {"datetimeRebaseMode": mode, "int96RebaseMode": mode}
-
-
-Answer = TypeVar("Answer")
-
-
-class Engine:
-    """The Parquet readers of one run's session; `notes` are for its report."""
-
-    def __init__(self, spark: SparkSession) -> None:
-        self.notes = {"spark": spark.version}
-        self._spark = spark
-
-    def read(self, step: Callable[[], Answer]) -> Answer:
-        """Run a step that reads the file; repeat it once if Spark's vectorized reader itself fails.
-
-        The second time Parquet's own reader is used. A step that raises has committed nothing.
-        """
-        try:
-            return step()
-        except EngineFault as fault:
-            if self._spark.conf.get(_BATCHES) != "true":
-                raise
-            read_by_rows(self._spark)
-            self.notes["parquet"] = f"read by rows: Spark's vectorized reader fails ({fault.kind})"
-            return step()

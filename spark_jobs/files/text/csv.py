@@ -22,7 +22,6 @@ from spark_jobs.files.source import (
     Bytes,
     Placed,
     Source,
-    Unreadable,
     readable_source,
     refused_source,
 )
@@ -156,9 +155,8 @@ def read_csv(
         return [found.get(number + before, 0) for number in numbers]
 
     lines = None if cells else lines_of
-    unreadable = Unreadable(lambda: numbered()[1], every, "line", names, lines)
-    placed = Placed(lambda: numbered()[0], every, "line", lines)
-    return readable_source(typed, comparison, count, unreadable, placed)
+    placed = Placed(numbered, every, "line", names, lines)
+    return readable_source(typed, comparison, count, placed)
 
 
 def _by_lines(

@@ -14,7 +14,6 @@ from spark_jobs.files.source import (
     PLACE,
     Placed,
     Source,
-    Unreadable,
     readable_source,
     refused_source,
 )
@@ -90,10 +89,8 @@ def read_json(
     def numbered() -> tuple[DataFrame, DataFrame]:
         return typed_rows(_filled(every()), names, comparison.columns, PLACE)
 
-    unit = "item" if in_array else "line"
-    unreadable = Unreadable(lambda: numbered()[1], every, unit)
-    placed = Placed(lambda: numbered()[0], every, unit)
-    return readable_source(typed, comparison, count, unreadable, placed)
+    placed = Placed(numbered, every, "item" if in_array else "line")
+    return readable_source(typed, comparison, count, placed)
 
 
 def missing_names(keys: Collection[str], contract: Contract) -> set[str]:

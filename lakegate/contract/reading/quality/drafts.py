@@ -70,7 +70,7 @@ def with_window(draft: Draft, properties: list[Property]) -> Draft:
 
 
 def with_ids(drafts: list[Draft]) -> tuple[Check, ...]:
-    """Return the checks with ids: given ids first; repeated preferred ids get `#2`, `#3`."""
+    """Return the checks with ids and words: given ids first; repeated ones get `#2`, `#3`."""
     taken: dict[str, Field] = {}
     for draft in filter(lambda draft: draft.own, drafts):
         if draft.stem in taken:
@@ -81,7 +81,8 @@ def with_ids(drafts: list[Draft]) -> tuple[Check, ...]:
     for draft in drafts:
         id_ = draft.stem if draft.own else _free(draft.stem, taken)
         taken.setdefault(id_, draft.place)
-        checks.append(replace(draft.check, id=id_, line=draft.place.node.line))
+        words = draft.check.description or draft.check.measure
+        checks.append(replace(draft.check, id=id_, description=words, line=draft.place.node.line))
     return tuple(checks)
 
 

@@ -7,7 +7,7 @@ has one table, only that table can be named by ids; other tables are named by na
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from lakegate.contract.checks import Check, Metric
 from lakegate.contract.columns import ITEM, KEY, VALUE
@@ -140,7 +140,7 @@ def _draft(field: Field, columns: tuple[str, ...], reference: Reference) -> Draf
         where=options.where,
         warn=read_second(options.given, "warnUnless", unit),
     )
-    return Draft(field, replace(check, description=check.measure), field.text("id"))
+    return Draft(field, check, field.text("id"))
 
 
 def _targets(field: Field, key: str, own: _Own) -> list[Target]:

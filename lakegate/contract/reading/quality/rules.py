@@ -102,7 +102,7 @@ def _implied(entry: Property, metric: Metric, rule: Rule) -> Draft:
         where=options.where,
         quarantine=options.quarantine and metric in OF_ROWS,
     )
-    return Draft(entry.field, replace(check, description=check.measure))
+    return Draft(entry.field, check)
 
 
 def _primary_key_drafts(properties: list[Property], latest_by: str) -> list[Draft]:
@@ -116,7 +116,7 @@ def _primary_key_drafts(properties: list[Property], latest_by: str) -> list[Draf
     if len(options) == 1:
         ((severity, where),) = options
         check = replace(check, severity=severity, where=where)
-    return [Draft(keys[0].field, replace(check, description=check.measure))]
+    return [Draft(keys[0].field, check)]
 
 
 def _stated(
@@ -234,8 +234,7 @@ def _draft(field: Field, measured: Measured) -> Draft:
         quarantine=options.quarantine,
     )
     _refuse_options(field, check)
-    described = replace(check, description=check.description or check.measure)
-    return Draft(field, described, field.text("id") or field.text("name"))
+    return Draft(field, check, field.text("id") or field.text("name"))
 
 
 def _refuse_options(field: Field, check: Check) -> None:
