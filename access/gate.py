@@ -16,7 +16,7 @@ from access.files import uploads
 from access.ingestions import decisions
 from access.ingestions.find import Wanted, find
 from access.ingestions.follow import TrackedIngestion, ended, follow, to_come
-from access.ingestions.identify import identified, is_whole
+from access.ingestions.identify import identified, is_whole, whole
 from access.ingestions.shown_report import shown_or_why
 from access.ingestions.value import Ingestion
 from access.tables.history import TableCommit, commits
@@ -151,10 +151,15 @@ class Gate:
                 remedy = "Give null_unreadable=False to leave them out, True to publish nulls."
                 raise LakegateError("UNREADABLE_ROWS", f"{notice}\n{remedy}")
 
-        subject = decisions.about(self.adapters, _id(which), _id(despite))
-        nulls = bool(null_unreadable)
+        ingestion = identified(self.adapters.ledger, _id(which))
         done = decisions.publish(
-            self.adapters, subject, by, reason, null_unreadable=nulls, confirm=decided
+            self.adapters,
+            ingestion,
+            by,
+            reason,
+            despite=whole(self.adapters.ledger, _id(despite)),
+            null_unreadable=bool(null_unreadable),
+            confirm=decided,
         )
         return self._decided(done)
 
@@ -166,8 +171,10 @@ class Gate:
         The contract is the one in force, or with `original` that of the last attempt. `despite` is
         as in `publish`.
         """
-        subject = decisions.about(self.adapters, _id(which), _id(despite))
-        return self._decided(decisions.replay(self.adapters, subject, by, original=original))
+        ingestion = identified(self.adapters.ledger, _id(which))
+        newer = whole(self.adapters.ledger, _id(despite))
+        done = failed.replay(self.adapters, ingestion, by=by, original=original, despite=newer)
+        return self._decided(done)
 
     def broken_rows(self, which: Which, out: Path | str) -> "Written":
         """Write the broken rows of a rejected file into a new file, to be corrected for `mend`.

@@ -1,7 +1,7 @@
 """Measure many small files: bursts, a steady flow in which the run is killed, and plain appends.
 
-`python -m benchmarks.runs [--only a,c] [--files N] …` starts a whole local stack in a folder of its
-own, whose shared run is warm. Its parts, each with tables of its own:
+`python -m benchmarks.runs [--only PART …] [--files N] …` starts a whole local stack in a folder of
+its own, whose shared run is warm. Its parts, each with tables of its own:
 
     a  Parquet files of 20 KB at once for one table, one in a hundred bad
     b  CSV files of 20 KB at once
@@ -70,7 +70,7 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.runs")
-    parser.add_argument("--only", type=parts, default=list(_PARTS), help="parts, such as a,c")
+    parser.add_argument("--only", nargs="+", choices=_PARTS, default=list(_PARTS))
     parser.add_argument("--files", type=int, default=10_000, help="files of part a")
     parser.add_argument("--csv-files", type=int, default=2_000, help="files of part b")
     parser.add_argument("--first-files", type=int, default=64, help="files of parts c and f")
@@ -82,14 +82,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--real-files", type=int, default=256, help="files of part i, twice")
     parser.add_argument("--peer-files", type=int, default=300, help="files of a in part f")
     return parser.parse_args()
-
-
-def parts(text: str) -> list[str]:
-    """Return the parts in this list. Raises ArgumentTypeError for another."""
-    names = text.split(",")
-    if unknown := sorted(set(names) - _PARTS.keys()):
-        raise argparse.ArgumentTypeError(f"there is no part {', '.join(unknown)}")
-    return names
 
 
 def _burst(kind: Kind, size: str, what: str) -> Callable[[Gate, argparse.Namespace], object]:

@@ -9,20 +9,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from access.contract.fault import Fault
 from access.contract.hints import hints
 from access.contract.sql import sql_problems
-from access.contract.standard_schema import faults
+from access.contract.standard_schema import schema_problems
 from access.contract.tables import by_table, lake_names
 from lakegate.contract.claims import refuse_clashes
 from lakegate.contract.model import Contract, ContractInvalid, read
 from lakegate.contract.rules import Reference
-from lakegate.contract.text.problems import Problem, suggestion, unknown_key
+from lakegate.contract.text.problems import Problem
 from lakegate.contract.text.yaml import Node, load
 from lakegate.errors import LakegateError, Permanent
 from lakegate.limits import DEFAULTS, Limits
 
-_LONGEST_REASON = 200
 _LONGEST_LINE = 500  # in which a comment is looked for
 
 
@@ -176,7 +174,7 @@ def _checked(text: str, source: str, limits: Limits) -> tuple[Node, Contract]:
         raise ContractInvalid(source, [Problem(1, "", f"{reason}with lakegate contract suggest")])
     contract = read(tree, text, problems)
     refused = _Refused(problem.field for problem in problems)
-    problems += [_problem_of(fault) for fault in faults(tree) if not refused.covers(fault.field)]
+    problems += [each for each in schema_problems(tree) if not refused.covers(each.field)]
     problems += [] if problems else sql_problems(tree, contract)
     if problems:
         lines = text.splitlines()
@@ -233,20 +231,3 @@ def _outwards(field: str) -> Iterator[str]:
     yield field
     for end in re.finditer(r"[.\[]", field):
         yield field[: end.start()]
-
-
-def _problem_of(fault: Fault) -> Problem:
-    node, field = fault.node, fault.field
-    match fault.rule:
-        case "missing":
-            return Problem(node.line, field, "is missing")
-        case "unknown":
-            key = fault.names[0]
-            line = node.value[key].line if isinstance(node.value, dict) else node.line
-            return Problem(line, field, unknown_key(key, fault.known))
-        case "choice":
-            key = field.rpartition(".")[2]
-            reason = f"unknown {key} {node.text!r}; use one of {', '.join(fault.names)}"
-            reason = reason[:_LONGEST_REASON]
-            return Problem(node.line, field, reason + suggestion(node.text, fault.names))
-    return Problem(node.line, field, fault.reason)

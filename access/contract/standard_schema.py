@@ -1,65 +1,60 @@
-"""Judge a contract by the standard's JSON Schema: each value once by each rule for its place.
+"""Judge a contract by the standard's JSON Schema.
 
-The schema closes an object to all keys but those that any of its rules knows. A library judges the
-nested values again to find these keys, for each level three times; here no value is judged for it.
-Of JSON Schema (draft 2019-09) this knows the words that the standard uses, and refuses others.
+The schema closes an object to all keys but those that any of its rules knows. To find these keys,
+jsonschema judges the nested values again, for each level three times. Here no value is judged for
+it, so that the work grows with the contract.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, partial
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from access.contract.fault import ROOT, Fault, Place
-from access.contract.value_tests import TESTS
+from lakegate.contract.text.problems import Problem, suggestion, unknown_key
 from lakegate.contract.text.yaml import Node
 
-_Judge = Callable[[Node, Place, list[Fault]], None]
-_Own = Callable[[], frozenset[str]]
-_Keys = Callable[[Node], frozenset[str]]
-_Refer = Callable[[str], "_Rules"]
+if TYPE_CHECKING:  # a tenth of a second, which help does not need
+    from jsonschema import ValidationError
+    from jsonschema.protocols import Validator
+
+_LONGEST_REASON = 200
+_MISSING, _UNKNOWN = "missing", "unknown"
+_TYPES = {
+    "object": "a mapping of keys to values",
+    "array": "a list",
+    "string": "text, in quotes if it looks like a number, true or null",
+    "number": "a number",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "null": "null",
+}
+# What to say of a value that does not hold to a word of the schema, by the word's own value.
+_REASONS = {
+    "const": "must be {}",
+    "pattern": "must have the form {}",
+    "minimum": "must be at least {}",
+    "exclusiveMinimum": "must be above {}",
+    "minItems": "must have at least {} items",
+    "maxItems": "must have at most {} items",
+    "uniqueItems": "must not have an item twice",
+    "oneOf": "fits several alternatives of the standard, and must fit one",
+    "not": "has what the standard excludes here",
+}
 
 
-@dataclass(frozen=True)
-class _Rules:
-    """A schema: what judges a value by it, and the keys that it knows in a mapping.
-
-    `own` returns those that it knows in any, `keys` those and others that depend on the mapping.
-    """
-
-    judges: list[_Judge]
-    own: _Own
-    keys: _Keys
-
-    def judge(self, node: Node, place: Place, flaws: list[Fault]) -> None:
-        """Add the faults of a value."""
-        for judge in self.judges:
-            judge(node, place, flaws)
-
-    def faults(self, node: Node, place: Place = ROOT) -> list[Fault]:
-        """Return the faults of a value."""
-        flaws: list[Fault] = []
-        self.judge(node, place, flaws)
-        return flaws
-
-
-def faults(tree: Node) -> list[Fault]:
+def schema_problems(tree: Node) -> list[Problem]:
     """Return what breaks the standard's schema in a contract.
 
     Unknown keys are left out beside and above another fault, which may be why they are unknown.
     """
-    flaws = [each.telling for each in _standard().faults(tree)]
-    unknown = {(each.path, each.names): each for each in flaws if each.rule == "unknown"}
-    telling = [each for each in flaws if each.rule != "unknown"]
-    blamed = {path for each in telling for path in each.around}
-    return telling + [each for (path, _), each in unknown.items() if path not in blamed]
-
-
-@cache
-def _standard() -> _Rules:
-    return rules_of(standard_schema())
+    document: Any = tree.plain()
+    errors = [_telling(each) for each in _standard().iter_errors(document)]
+    telling = [each for each in errors if each.validator != _UNKNOWN]
+    blamed = {path for each in telling for path in _around([*each.absolute_path])}
+    unknown = [each for each in errors if each.validator == _UNKNOWN]
+    unknown = [each for each in unknown if tuple(each.absolute_path) not in blamed]
+    return [_problem(each, tree) for each in (*telling, *unknown)]
 
 
 def standard_schema() -> dict[str, Any]:
@@ -75,164 +70,103 @@ def standard_schema() -> dict[str, Any]:
     return schema
 
 
-def rules_of(root: Mapping[str, Any]) -> _Rules:
-    """Return the rules of a JSON Schema. Raises NotImplementedError for a word without meaning."""
-    return _Compiler(root).rules(root)
+@cache
+def _standard() -> "Validator":
+    from jsonschema import Draft201909Validator, validators
+
+    words = {
+        "required": _required,
+        "additionalProperties": _additional,
+        "unevaluatedProperties": _unevaluated,
+    }
+    return validators.extend(Draft201909Validator, words)(standard_schema())
 
 
-class _Compiler:
-    """Makes rules of the schemas within one schema, which may refer to each other by name."""
-
-    def __init__(self, root: Mapping[str, Any]) -> None:
-        self._root = root
-        self.named = cache(self._named)
-
-    def _named(self, name: str) -> _Rules:
-        schema: Any = self._root
-        for step in name.removeprefix("#/").split("/"):
-            schema = schema[step]
-        return self.rules(schema)
-
-    def rules(self, schema: Mapping[str, Any]) -> _Rules:
-        """Return the rules of a schema."""
-        made = _Rules([], cache(partial(self._own, schema)), self._keys(schema))
-        made.judges.extend(self._judges(schema, made))
-        return made
-
-    def _judges(self, schema: Mapping[str, Any], made: _Rules) -> Iterator[_Judge]:
-        for word, value in schema.items():
-            if word in TESTS:
-                yield _test(*TESTS[word](value))
-            elif word in _JUDGES:
-                yield _JUDGES[word](self, value)
-            elif word == "additionalProperties" and value is False:
-                own: _Own = partial(frozenset, schema.get("properties", ()))
-                yield partial(_closed, own, lambda _: frozenset())
-            elif word == "unevaluatedProperties" and value is False:
-                yield partial(_closed, made.own, made.keys)
-            elif word == "if":
-                then = self.rules(schema.get("then", {}))
-                yield partial(_conditional, self.rules(value), then)
-            elif word not in _SILENT:
-                raise NotImplementedError(f"a JSON Schema with {word}: {value}")
-
-    def _own(self, schema: Mapping[str, Any]) -> frozenset[str]:
-        parts = [self.rules(each).own() for each in schema.get("allOf", ())]
-        parts += [self.named(schema["$ref"]).own()] if "$ref" in schema else []
-        return frozenset(schema.get("properties", ())).union(*parts)
-
-    def _keys(self, schema: Mapping[str, Any]) -> _Keys:
-        """Return what finds the keys that a schema knows in a mapping, without judging values."""
-        name, listed = schema.get("$ref"), frozenset(schema.get("properties", ()))
-        always = [self.rules(each) for each in schema.get("allOf", ())]
-        choices = [self.rules(each) for word in _ALTERNATIVES for each in schema.get(word, ())]
-        pairs = [(each, each) for each in choices]
-        if "if" in schema:
-            pairs += [(self.rules(schema["if"]), self.rules(schema.get("then", {})))]
-
-        def keys(node: Node) -> frozenset[str]:
-            parts = [each.keys(node) for each in always]
-            parts += [self.named(name).keys(node)] if name else []
-            parts += [then.keys(node) for when, then in pairs if not when.faults(node)]
-            return listed.union(*parts)
-
-        return keys
+def _required(_: "Validator", keys: list[str], value: Any, __: Any) -> "Iterator[ValidationError]":
+    if isinstance(value, dict):
+        yield from (_of_key(key, _MISSING) for key in keys if key not in value)
 
 
-_ALTERNATIVES = ("anyOf", "oneOf")
-_SILENT = (
-    *("$schema", "$defs", "title", "description", "examples", "default", "deprecated", "format"),
-    "then",  # judged with its `if`
-)
+def _additional(
+    _: "Validator", __: bool, value: Any, schema: Mapping[str, Any]
+) -> "Iterator[ValidationError]":
+    return _closed(value, {*schema.get("properties", ())})
 
 
-def _test(holds: Callable[[Any], bool], reason: str) -> _Judge:
-    def judge(node: Node, place: Place, flaws: list[Fault]) -> None:
-        if not holds(node.value):
-            flaws.append(Fault(node, place, reason=reason))
-
-    return judge
+def _unevaluated(
+    validator: "Validator", _: bool, value: Any, schema: Mapping[str, Any]
+) -> "Iterator[ValidationError]":
+    return _closed(value, _known(validator, value, schema))
 
 
-def _one_of(choices: Sequence[str], node: Node, place: Place, flaws: list[Fault]) -> None:
-    if node.value not in choices:
-        flaws.append(Fault(node, place, "choice", names=tuple(choices)))
+def _closed(value: Any, known: set[str]) -> "Iterator[ValidationError]":
+    if isinstance(value, dict):
+        yield from (_of_key(key, _UNKNOWN, known) for key in value if key not in known)
 
 
-def _having(keys: Sequence[str], node: Node, place: Place, flaws: list[Fault]) -> None:
-    if isinstance(node.value, dict):
-        missing = [key for key in keys if key not in node.value]
-        flaws += [Fault(node, place, "missing", names=(key,)) for key in missing]
+def _of_key(key: str, rule: str, known: Iterable[str] = ()) -> "ValidationError":
+    from jsonschema import ValidationError
+
+    return ValidationError(key, validator=rule, validator_value=[*known])
 
 
-def _parts(rules: Mapping[str, _Rules], node: Node, place: Place, flaws: list[Fault]) -> None:
-    if isinstance(node.value, dict):
-        for key, value in node.value.items():
-            if key in rules:
-                rules[key].judge(value, (place, f".{key}"), flaws)
+def _known(validator: "Validator", value: Any, schema: Mapping[str, Any]) -> set[str]:
+    """Return the keys that a schema knows in a mapping, without judging what they hold."""
+
+    def fits(part: Mapping[str, Any]) -> bool:
+        return validator.evolve(schema=part).is_valid(value)
+
+    parts = [*schema.get("allOf", ())]
+    parts += [each for word in ("anyOf", "oneOf") for each in schema.get(word, ()) if fits(each)]
+    if "if" in schema and fits(schema["if"]):
+        parts.append(schema.get("then", {}))
+    if name := schema.get("$ref"):
+        parts.append(_named(name))
+    return {*schema.get("properties", ())}.union(*(_known(validator, value, p) for p in parts))
 
 
-def _each(rules: _Rules, node: Node, place: Place, flaws: list[Fault]) -> None:
-    if isinstance(node.value, tuple):
-        for number, item in enumerate(node.value):
-            rules.judge(item, (place, f"[{number}]"), flaws)
+def _named(name: str) -> Mapping[str, Any]:
+    """Return a part of the schema by its place, such as `#/$defs/Server`."""
+    schema: Any = _standard().schema
+    for step in name.removeprefix("#/").split("/"):
+        schema = schema[step]
+    return schema
 
 
-def _closed(own: _Own, more: _Keys, node: Node, place: Place, flaws: list[Fault]) -> None:
-    if not isinstance(node.value, dict) or not node.value.keys() - own():
-        return
-    known = own() | more(node)
-    unknown = [key for key in node.value if key not in known]
-    flaws += [Fault(node, place, "unknown", names=(key,), known=known) for key in unknown]
+def _telling(error: "ValidationError") -> "ValidationError":
+    """Return, of alternatives none of which holds, the fault that is deepest in the value."""
+    inner = map(_telling, error.context)
+    return max(inner, key=lambda each: len(each.absolute_path), default=error)
 
 
-def _referred(named: _Refer, name: str, node: Node, place: Place, flaws: list[Fault]) -> None:
-    named(name).judge(node, place, flaws)
+def _around(path: list[str | int]) -> Iterator[tuple[str | int, ...]]:
+    """Yield the paths to a place and to all that is around it."""
+    return (tuple(path[:length]) for length in range(len(path) + 1))
 
 
-def _every(rules: Sequence[_Rules], node: Node, place: Place, flaws: list[Fault]) -> None:
-    for each in rules:
-        each.judge(node, place, flaws)
+def _problem(error: "ValidationError", tree: Node) -> Problem:
+    steps, node = [*error.absolute_path], cast(Any, tree)
+    for step in steps:
+        node = node.value[step]
+    reason = _reason(error, node)
+    if error.validator in (_MISSING, _UNKNOWN):
+        steps.append(error.message)
+    names = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    place = node.value[error.message] if error.validator == _UNKNOWN else node
+    return Problem(place.line, "".join(names).removeprefix("."), reason)
 
 
-def _any(rules: Sequence[_Rules], node: Node, place: Place, flaws: list[Fault]) -> None:
-    broken: list[Fault] = []
-    for each in rules:
-        faults_of_it = each.faults(node, place)
-        if not faults_of_it:
-            return
-        broken += faults_of_it
-    flaws.append(Fault(node, place, of=tuple(broken)))
-
-
-def _just_one(rules: Sequence[_Rules], node: Node, place: Place, flaws: list[Fault]) -> None:
-    _any(rules, node, place, flaws)
-    if sum(not each.faults(node, place) for each in rules) > 1:
-        reason = "fits several alternatives of the standard, and must fit one"
-        flaws.append(Fault(node, place, reason=reason))
-
-
-def _unlike(rules: _Rules, node: Node, place: Place, flaws: list[Fault]) -> None:
-    if not rules.faults(node):
-        reason = "has what the standard excludes here"
-        flaws.append(Fault(node, place, reason=reason))
-
-
-def _conditional(
-    condition: _Rules, then: _Rules, node: Node, place: Place, flaws: list[Fault]
-) -> None:
-    if not condition.faults(node):
-        then.judge(node, place, flaws)
-
-
-_JUDGES: Mapping[str, Callable[[_Compiler, Any], _Judge]] = {
-    "enum": lambda _, choices: partial(_one_of, choices),
-    "required": lambda _, keys: partial(_having, keys),
-    "properties": lambda to, parts: partial(_parts, {k: to.rules(v) for k, v in parts.items()}),
-    "items": lambda to, schema: partial(_each, to.rules(schema)),
-    "$ref": lambda to, name: partial(_referred, to.named, name),
-    "allOf": lambda to, schemas: partial(_every, [*map(to.rules, schemas)]),
-    "anyOf": lambda to, schemas: partial(_any, [*map(to.rules, schemas)]),
-    "oneOf": lambda to, schemas: partial(_just_one, [*map(to.rules, schemas)]),
-    "not": lambda to, schema: partial(_unlike, to.rules(schema)),
-}
+def _reason(error: "ValidationError", node: Node) -> str:
+    value: Any = error.validator_value
+    match error.validator:
+        case "missing":
+            return "is missing"
+        case "unknown":
+            return unknown_key(error.message, value)
+        case "type":
+            names = [value] if isinstance(value, str) else value
+            return f"must be {' or '.join(_TYPES[name] for name in names)}"
+        case "enum":
+            reason = f"unknown {error.absolute_path[-1]} {node.text!r}; use one of"
+            return f"{reason} {', '.join(value)}"[:_LONGEST_REASON] + suggestion(node.text, value)
+    return _REASONS.get(str(error.validator), error.message).format(value)

@@ -1,8 +1,7 @@
-"""Decide on failed ingestions that people name by id: replay them, or publish them anyway."""
+"""Find the failed ingestions that people name, and publish one of them anyway."""
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from access.ingestions.identify import each_identified, identified
@@ -17,23 +16,6 @@ if TYPE_CHECKING:  # it imports Nessie's library: a second that help does not ne
     from functions.operations.decisions.failed import Outcome
 
 _ID = re.compile(f"[0-9a-f]{{{ID_PART},32}}")  # a shorter one may be a word, such as facade
-
-
-@dataclass(frozen=True)
-class Subject:
-    """The ingestion to decide about.
-
-    `despite` is the full id of the newer version of its key beside which it may be published, ""
-    if none is named.
-    """
-
-    ingestion: Ingestion
-    despite: str = ""
-
-
-def about(adapters: Adapters, identity: str, despite: str = "") -> Subject:
-    """Return what the two ids, or their first characters, name. Raises as `identified` does."""
-    return subject(adapters, identified(adapters.ledger, identity), despite)
 
 
 def chosen(adapters: Adapters, identities: Sequence[str], cause: str) -> list[Ingestion]:
@@ -69,26 +51,13 @@ def _has_words(ingestion: Ingestion, words: str) -> bool:
     return words.lower() in told.lower()
 
 
-def subject(adapters: Adapters, ingestion: Ingestion, newer: str) -> Subject:
-    """Return what to decide about, beside the newer version with this id; "" for none."""
-    return Subject(ingestion, identified(adapters.ledger, newer).id if newer else "")
-
-
-def replay(adapters: Adapters, subject: Subject, by: str, *, original: bool) -> "Outcome":
-    """Run the job again; raises LakegateError as `failed.replay` does."""
-    from functions.operations.decisions import failed
-
-    return failed.replay(
-        adapters, subject.ingestion, by=by, original=original, despite=subject.despite
-    )
-
-
 def publish(
     adapters: Adapters,
-    subject: Subject,
+    ingestion: Ingestion,
     by: str,
     reason: str,
     *,
+    despite: str,
     null_unreadable: bool,
     confirm: Callable[[str], None],
 ) -> "Outcome":
@@ -101,7 +70,6 @@ def publish(
     from functions.operations.decisions import failed
     from functions.operations.decisions.preconditions import require_publishable
 
-    ingestion, despite = subject.ingestion, subject.despite
     require_publishable(adapters, ingestion, despite)
     report = shown_report(adapters, ingestion)
     if notice := unreadable.named(report, null_unreadable=null_unreadable):

@@ -29,6 +29,11 @@ def identified(ledger: "Ledger", beginning: str) -> "Ingestion":
     return each_identified(ledger, [beginning])[0]
 
 
+def whole(ledger: "Ledger", beginning: str) -> str:
+    """Return the id that starts so, "" for "". Raises as `identified`."""
+    return identified(ledger, beginning).id if beginning else ""
+
+
 def each_identified(ledger: "Ledger", beginnings: Sequence[str]) -> "list[Ingestion]":
     """Return the same for each; the ledger is read once for all that are no whole ids.
 

@@ -8,8 +8,8 @@ import typer
 
 from access.deployment.choice import find
 from access.ingestions import decisions, outcomes
-from access.ingestions.decisions import Subject
 from access.ingestions.follow import TrackedIngestion
+from access.ingestions.identify import whole
 from cli.console import terminal
 from cli.console.options import By, Ids, NotAgreed, OfCause, Seconds, Wait, Yes, confirm
 from cli.ingestions.wait import exit_code, wait_for
@@ -27,7 +27,7 @@ _Despite = Annotated[
     str,
     typer.Option(metavar="NEWER_ID", help="Publish one although this newer version exists."),
 ]
-_Decide = Callable[[Subject], "Outcome"]
+_Decide = Callable[[Ingestion], "Outcome"]
 _LISTED = 10  # of those that are asked about
 _Report = Callable[["Outcome"], int]
 
@@ -57,15 +57,17 @@ def replay(
     Each is decided alone: exits 1 if one could not be, 4 if one errs at once. With --wait, exits
     like `lakegate drop`: 0 published, 3 rejected, 4 errored, 5 ignored.
     """
-    adapters = find(context.obj).adapters()
-    subjects = _subjects(adapters, identities, cause, despite)
+    from functions.operations.decisions import failed
 
-    def decide(subject: Subject) -> "Outcome":
-        return decisions.replay(adapters, subject, by, original=contract is Which.ORIGINAL)
+    adapters, original = find(context.obj).adapters(), contract is Which.ORIGINAL
+    chosen, newer = _chosen(adapters, identities, cause, despite)
+
+    def decide(one: Ingestion) -> "Outcome":
+        return failed.replay(adapters, one, by=by, original=original, despite=newer)
 
     if cause:
-        agree("Replay", subjects, yes=yes)
-    code, done = report_each(subjects, decide, report_replay)
+        agree("Replay", chosen, yes=yes)
+    code, done = report_each(chosen, decide, report_replay)
     _end(adapters, code, done if wait else [], seconds)
 
 
@@ -93,19 +95,19 @@ def publish(
     Each is decided alone: exits 1 if one could not be, 3 if one is rejected again, 4 if it errors.
     """
     adapters = find(context.obj).adapters()
+    chosen, newer = _chosen(adapters, identities, cause, despite)
 
-    def decide(subject: Subject) -> "Outcome":
+    def decide(one: Ingestion) -> "Outcome":
         def agreed(notice: str) -> None:
-            agree_to(notice, subject.ingestion.name, yes=yes)
+            agree_to(notice, one.name, yes=yes)
 
         return decisions.publish(
-            adapters, subject, by, reason, null_unreadable=nulls, confirm=agreed
+            adapters, one, by, reason, despite=newer, null_unreadable=nulls, confirm=agreed
         )
 
-    subjects = _subjects(adapters, identities, cause, despite)
     if cause:
-        agree("Publish", subjects, yes=yes)
-    code, done = report_each(subjects, decide, lambda outcome: report_publish(outcome, by))
+        agree("Publish", chosen, yes=yes)
+    code, done = report_each(chosen, decide, lambda outcome: report_publish(outcome, by))
     _end(adapters, code, done if wait else [], seconds)
 
 
@@ -122,28 +124,28 @@ def discard(
     if one could not be, or if something could not be deleted.
     """
     deployment = find(context.obj)
-    subjects = _subjects(deployment.adapters(), identities, cause)
-    agree("Delete the branches of", subjects, yes=yes)
-    code, _ = report_each(
-        subjects, lambda each: deployment.discard(each.ingestion, by), report_discard
-    )
+    chosen = decisions.chosen(deployment.adapters(), identities or (), cause)
+    agree("Delete the branches of", chosen, yes=yes)
+    code, _ = report_each(chosen, lambda each: deployment.discard(each, by), report_discard)
     raise typer.Exit(code)
 
 
-def _subjects(
-    adapters: Adapters, identities: Sequence[str] | None, cause: str, despite: str = ""
-) -> list[Subject]:
-    """Return what to decide about. Raises LakegateError, also for `despite` with several."""
+def _chosen(
+    adapters: Adapters, identities: Sequence[str] | None, cause: str, despite: str
+) -> tuple[list[Ingestion], str]:
+    """Return what to decide about, and the id of the newer version beside which it may be, or "".
+
+    Raises LakegateError, also for `despite` with several.
+    """
     chosen = decisions.chosen(adapters, identities or (), cause)
     if despite and len(chosen) > 1:
         message = "--despite is for one file\nDecide about each such file by a command of its own."
         raise LakegateError("ONE_DESPITE", message)
-    return [decisions.subject(adapters, each, despite) for each in chosen]
+    return chosen, whole(adapters.ledger, despite)
 
 
-def agree(what: str, subjects: Sequence[Subject], *, yes: bool) -> None:
+def agree(what: str, every: Sequence[Ingestion], *, yes: bool) -> None:
     """Ask whether to do it; the first of several are listed. Raises as `confirm`."""
-    every = [each.ingestion for each in subjects]
     if len(every) == 1:
         confirm(f"{what} {every[0].name} ({every[0].state})?", yes=yes)
         return
@@ -168,21 +170,21 @@ def agree_to(notice: str, name: str, *, yes: bool) -> None:
 
 
 def report_each(
-    subjects: Sequence[Subject], decide: _Decide, report: _Report
+    every: Sequence[Ingestion], decide: _Decide, report: _Report
 ) -> tuple[int, list[Ingestion]]:
     """Decide about each alone; return the highest exit code, and those that were decided.
 
     Of several, what fails for one is printed. Raises LakegateError where the only one fails.
     """
     codes, done = [0], []
-    for subject, result in each_alone(subjects, decide):
+    for one, result in each_alone(every, decide):
         if not isinstance(result, LakegateError):
             codes.append(report(result))
             done.append(result.ingestion)
-        elif len(subjects) == 1:
+        elif len(every) == 1:
             raise result
         else:
-            words = f"{subject.ingestion.name}: {result.message} ({result.code})"
+            words = f"{one.name}: {result.message} ({result.code})"
             terminal.err().print(words, style="red", soft_wrap=True)
             codes.append(1)
     return max(codes), done

@@ -1,6 +1,5 @@
 """The measurements of many small files: the files, their figures, and the ledger's write units."""
 
-import argparse
 import math
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,7 +11,7 @@ from pyarrow import parquet as pq
 
 from benchmarks.landings import Figures, figures, percentile
 from benchmarks.ledger_writes import Charged, units_a_file
-from benchmarks.runs import before, parts
+from benchmarks.runs import before
 from benchmarks.small_files import Kind
 from functions.adapters.ledger.items import to_item
 from functions.model.ingestion import Ingestion, State
@@ -96,13 +95,6 @@ def test_files_before_the_kill_are_told_apart(four: list[Ingestion]) -> None:
         "p50_before_the_kill": 3.0,
         "p95_before_the_kill": 4.0,
     }
-
-
-def test_an_unknown_part_is_refused() -> None:
-    """The parts are named by their letters, separated by commas."""
-    assert parts("a,c") == ["a", "c"]
-    with pytest.raises(argparse.ArgumentTypeError, match="no part x, y"):
-        parts("y,a,x")
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.ending)

@@ -15,11 +15,6 @@ from access.deployment.checkout import ROOT
 from cli.main import Commands, app, begin
 from lakegate.errors import Transient
 
-_COMMANDS = (
-    *("up", "down", "status", "drop", "runs", "show", "inspect", "query", "reconcile"),
-    *("contract", "ledger", "demo"),
-)
-
 
 @pytest.fixture(autouse=True)
 def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,14 +28,6 @@ def file(tmp_path: Path) -> str:
     made = tmp_path / "a.csv"
     made.write_text("id\n1\n")
     return str(made)
-
-
-def test_every_command_is_in_the_help() -> None:
-    """The help lists each command."""
-    said = CliRunner().invoke(app, ["--help"])
-
-    assert said.exit_code == 0
-    assert all(f" {command} " in said.stdout for command in _COMMANDS)
 
 
 @pytest.mark.parametrize(
@@ -84,27 +71,10 @@ def test_wrong_usage_ends_with_two(arguments: list[str]) -> None:
     assert CliRunner().invoke(app, arguments).exit_code == 2
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--key", "shop/orders/a.csv"], "must end in /"),
-        (["--key", "a", "--table", "shop.orders"], "not both"),
-    ],
-)
-def test_an_ambiguous_key_is_refused(file: str, arguments: list[str], said: str) -> None:
-    """Several files need a prefix, as the last would replace the others; a table excludes a key."""
-    done = CliRunner().invoke(app, ["drop", file, file, *arguments])
-    assert (done.exit_code, said in done.stderr) == (2, True)
-
-
-def test_a_good_contract_is_said_to_be_one() -> None:
-    """`contract check` prints the table and the number of checks, and needs no stack."""
-    file = str(ROOT / "contracts" / "nyc.flights.yaml")
-
-    said = CliRunner().invoke(app, ["contract", "check", file])
-
-    assert said.exit_code == 0
-    assert said.stdout.startswith(f"{file}: nyc.flights, ")
+def test_several_files_need_a_prefix(file: str) -> None:
+    """One key for several files is wrong usage, as the last would replace the others."""
+    done = CliRunner().invoke(app, ["drop", file, file, "--key", "shop/orders/a.csv"])
+    assert (done.exit_code, "must end in /" in done.stderr) == (2, True)
 
 
 def test_all_problems_of_contracts_are_reported_at_once(tmp_path: Path) -> None:
@@ -163,7 +133,8 @@ def test_help_imports_little() -> None:
 
 @pytest.mark.parametrize("name", get_command(app).commands)  # type: ignore[attr-defined]
 def test_every_command_is_found_where_the_list_says(name: str) -> None:
-    """Each command can be imported, and its help is more than the line in the list."""
+    """Each command is in the help, and its own help is more than the line there."""
+    assert f"  {name} " in CliRunner().invoke(app, ["--help"]).stdout
     said = CliRunner().invoke(app, [name, "--help"])
     assert said.exit_code == 0
     assert said.stdout.startswith(f"Usage: root {name}")

@@ -107,25 +107,6 @@ def test_a_table_is_asked_for_in_all_parts(deployment: Deployment) -> None:
     assert {each.label: each.value for each in app.metric}["landed"] == "1"
 
 
-@pytest.mark.parametrize(("mode", "said"), [("add", "--despite"), ("replace", "drop it again")])
-def test_a_superseded_file_names_what_brings_its_rows(
-    deployment: Deployment, mode: str, said: str
-) -> None:
-    """The tips of what is not offered have commands that work, with all options that they need."""
-    deployment.ask(onNewVersion=mode)
-    old = deployment.land("shop/orders/c.csv", script=rejected)
-    deployment.settle()
-    deployment.land("shop/orders/c.csv", script=passed)
-    deployment.settle()
-    known = deployment.ingestion(old)
-    app = seen(ingestion_page.show, deployment, id=known.id)
-    replays, publishes = (each.help for each in app.button[:2])
-    assert known.superseded_by
-    assert said in replays
-    assert said in publishes
-    assert ("--by NAME --reason TEXT" in publishes) is (mode == "add")
-
-
 def test_rows_are_not_called_removed_whose_removal_was_rejected(deployment: Deployment) -> None:
     """While a retraction is no more than asked for, or rejected, the page says so."""
     file = next(each for each in deployment.ledger.all() if each.state is State.PUBLISHED)
@@ -377,9 +358,11 @@ def test_overdue_tables_are_shown(deployment: Deployment) -> None:
     assert f"`{OTHER_TABLE}` got" not in shown
 
 
-def test_what_a_newer_version_excludes_has_its_command() -> None:
+@pytest.mark.parametrize("mode", ["add", "replace"])
+def test_what_a_newer_version_excludes_has_what_brings_its_rows(mode: str) -> None:
     """Beside a published newer version the commands for both have all that they need."""
     deployment = Deployment()
+    deployment.ask(onNewVersion=mode)
     deployment.land("shop/orders/a.csv", script=rejected)
     deployment.settle()
     (old,) = deployment.ledger.all()
@@ -388,5 +371,9 @@ def test_what_a_newer_version_excludes_has_its_command() -> None:
     newer = deployment.ledger.get(old.id).superseded_by
     app = seen(ingestion_page.show, deployment, id=old.id)
     told = " ".join(button.help for button in app.button if button.help)
-    assert f"`lakegate replay {old.id} --despite {newer}`" in told
-    assert f"`lakegate publish {old.id} --by NAME --reason TEXT --despite {newer}`" in told
+    added = [
+        f"`lakegate replay {old.id} --despite {newer}`",
+        f"`lakegate publish {old.id} --by NAME --reason TEXT --despite {newer}`",
+    ]
+    assert [words in told for words in added] == [mode == "add"] * 2
+    assert told.count("drop it again") == 2 * (mode == "replace")

@@ -215,83 +215,92 @@ def test_only_a_probable_slip_gets_a_hint(column: str, fields: list[tuple[int, s
     assert [(line, place.rpartition(".")[2]) for line, place in found] == fields
 
 
+SCOPE = "customProperties: [{property: scope, value: table}]"
+WIDE_KEY = f"primaryKey: true, quality: [{{metric: duplicateValues, mustBe: 0, {SCOPE}}}]"
+OTHER = "customProperties: [{property: COMPARE_TO, value: other.table}]"
+SODA = "{type: custom, engine: soda, implementation: x, severity: high}"
+COLUMN, TYPE = "schema[0].properties[1]", "schema[0].properties[1].physicalType"
+# Of the schema: settings or a rule, and why files share little.
+SHARING = [
+    ({"settings": "- {property: isolation, value: own}"}, "a job run of its own: its isolation"),
+    (
+        {"quality": f"- {{metric: rowCount, mustBe: 1, {SCOPE}}}"},
+        "ingested alone: its check rowCountInTable depends on the table's existing rows",
+    ),
+    (
+        {"quality": "- {type: sql, query: SELECT count(*) FROM rates, mustBe: 1}"},
+        "each is ingested alone: its check sql is a query",
+    ),
+    ({"settings": "- {property: format, value: avro}"}, "alone: files of the format"),
+]
+# Keys of a column `c`, the field of the hint, "" for none, and what it says.
+OF_COLUMNS = [
+    ("logicalType: string, physicalType: '9'", TYPE, "9 is no type that Lakegate knows"),
+    ("logicalType: number, physicalType: numeric", TYPE, "has 9 after the point for ever"),
+    ("logicalType: integer, physicalType: number", "", ""),
+    ("logicalType: object, physicalType: json", TYPE, "checks nothing within"),
+    ("logicalType: date, physicalType: long", TYPE, "the column is date here"),
+    (f"logicalType: string, quality: [{SODA}]", f"{COLUMN}.quality[0].engine", "another tool"),
+    ("logicalType: integer, primaryKey: true", f"{COLUMN}.primaryKey", "unique per file only"),
+]
+# What stands beside the columns, the field of the hint, "" for none, and what it says.
+OF_THE_REST = [
+    (
+        f"{HEAD}support: [{{channel: \u201c#shop\u201d, tool: slack}}]\n",
+        "support[0].channel",
+        "curly",
+    ),
+    (f"{HEAD}support: [{{channel: shop@a.org, tool: email}}]\n", "support", "no owner is notified"),
+    (
+        f"{CHANNEL}slaProperties: [{{property: frequency, value: 1, unit: d, element: order}}]\n",
+        "slaProperties[0].element",
+        "no file is overdue by this",
+    ),
+    *(
+        (f"{CHANNEL}customProperties: [{{property: landingPrefix, value: {prefix}}}]\n", *hint)
+        for prefix, hint in {
+            "in/orders": ("customProperties[0].value", "takes files of in/orders_2/ as well"),
+            "in/orders/": ("", ""),
+            "in/orders-": ("", ""),
+        }.items()
+    ),
+]
+
+
 @pytest.mark.parametrize(
-    ("settings", "quality", "reason"),
+    ("given", "field", "reason"),
     [
-        ("- {property: isolation, value: own}", "", "a job run of its own: its isolation is own"),
+        *((given, "schema[0]", reason) for given, reason in SHARING),
+        ({"quality": "- {metric: rowCount, mustBe: 1}"}, "", ""),
         (
-            "",
-            "- {metric: rowCount, mustBe: 1, customProperties: [{property: scope, value: table}]}",
-            "ingested alone: its check rowCountInTable depends on the table's existing rows",
+            {"quality": f"- {{metric: rowCount, mustBe: 1, {OTHER}}}"},
+            "schema[0].quality[0].customProperties[0].property",
+            "changes no check",
         ),
-        (
-            "",
-            "- {type: sql, query: SELECT count(*) FROM rates, mustBe: 1}",
-            "each is ingested alone: its check sql is a query",
-        ),
-        ("- {property: format, value: avro}", "", "each is ingested alone: files of the format"),
-        ("- {property: format, value: csv}", "- {metric: rowCount, mustBe: 1}", ""),
+        *(({"properties": f"- {{name: c, {keys}}}"}, *hint) for keys, *hint in OF_COLUMNS),
+        *(({"head": head}, *hint) for head, *hint in OF_THE_REST),
     ],
 )
-def test_a_hint_says_why_files_share_little(settings: str, quality: str, reason: str) -> None:
-    """One hint has the reason why the files of a contract need job runs or appends of their own."""
-    text = contract_text(settings=settings, quality=quality, head=CHANNEL)
-    found = hints(load(text, "orders.yaml", []), check(text, "orders.yaml"))
-    assert [hint.field for hint in found] == ["schema[0]"] * bool(reason)
-    assert all(reason in hint.reason for hint in found)
-
-
-@pytest.mark.parametrize(
-    ("column", "reason"),
-    [
-        ("logicalType: string, physicalType: '9'", "9 is no type that Lakegate knows"),
-        ("logicalType: number, physicalType: numeric", "the column has 9 after the point for ever"),
-        ("logicalType: integer, physicalType: number", ""),
-        ("logicalType: object, physicalType: json", "checks nothing within"),
-        ("logicalType: date, physicalType: long", "the column is date here"),
-    ],
-)
-def test_a_hint_says_which_type_a_physical_type_leaves_open(column: str, reason: str) -> None:
-    """A type that Lakegate chose is named, as a table keeps it."""
-    text = contract_text(f"- {{name: c, {column}}}", head=CHANNEL)
-    found = hints(load(text, "orders.yaml", []), check(text, "orders.yaml"))
-    assert [hint.field for hint in found] == ["schema[0].properties[1].physicalType"] * bool(reason)
-    assert all(reason in hint.reason for hint in found)
-
-
-@pytest.mark.parametrize(
-    ("prefix", "reasons"),
-    [
-        ("in/orders", ["takes files of in/orders_2/ as well: write in/orders/ if it is a folder"]),
-        *(("in/orders/", []), ("in/orders-", [])),
-    ],
-)
-def test_a_landing_prefix_that_other_folders_begin_with_gets_a_hint(
-    prefix: str, reasons: list[str]
+def test_what_does_less_or_costs_more_than_it_seems_gets_a_hint(
+    given: dict[str, str], field: str, reason: str
 ) -> None:
-    """Files of another table's folder would be audited, and published, as this table's."""
-    head = f"{CHANNEL}customProperties: [{{property: landingPrefix, value: {prefix}}}]\n"
-    text = contract_text("- {name: c, logicalType: string}", head=head)
+    """Where a valid contract is probably not what its owner means, one hint says what it does."""
+    text = contract_text(**{"head": CHANNEL, **given})
     found = hints(load(text, "orders.yaml", []), check(text, "orders.yaml"))
-    assert [hint.reason for hint in found] == reasons
+    assert [hint.field for hint in found] == [field] * bool(field)
+    assert all(reason in hint.reason for hint in found)
 
 
-def test_a_rule_for_another_engine_gets_a_hint() -> None:
-    """A rule that only another tool checks is no check of a file, and its owner is told so."""
-    rule = "{type: custom, engine: soda, implementation: x, severity: high}"
-    text = contract_text(f"- {{name: c, logicalType: string, quality: [{rule}]}}", head=CHANNEL)
-    contract = check(text, "orders.yaml")
-    assert "c" not in {name for each in contract.checks for name in each.columns}
-    found = hints(load(text, "orders.yaml", []), contract)
-    assert [hint.field for hint in found] == ["schema[0].properties[1].quality[0].engine"]
+def test_a_rule_for_another_engine_is_no_check() -> None:
+    """A rule that only another tool checks is no check of a file."""
+    text = contract_text(f"- {{name: c, logicalType: string, quality: [{SODA}]}}", head=CHANNEL)
+    assert "c" not in {name for each in check(text, "o.yaml").checks for name in each.columns}
 
 
-def test_an_option_of_another_tool_gets_a_hint() -> None:
-    """An option of a rule that Lakegate does not know changes nothing, and its owner is told so."""
-    option = "customProperties: [{property: COMPARE_TO, value: other.table}]"
-    text = contract_text(quality=f"- {{metric: rowCount, mustBe: 1, {option}}}", head=CHANNEL)
-    found = hints(load(text, "orders.yaml", []), check(text, "orders.yaml"))
-    assert [h.field for h in found] == ["schema[0].quality[0].customProperties[0].property"]
+def test_a_key_that_is_compared_with_the_table_gets_no_hint_about_files() -> None:
+    """The hint that a primary key is unique per file is absent where a rule looks further."""
+    wide = hinted(f"- {{name: key, logicalType: integer, {WIDE_KEY}}}")
+    assert not [field for _, field in wide if field.endswith("primaryKey")]
 
 
 def test_a_contract_without_checks_gets_a_hint() -> None:
@@ -373,16 +382,6 @@ def test_a_keyword_that_is_newer_than_the_version_gets_a_hint(version: str) -> N
     assert newer == {"v3.0.2": [enum, timestamp], "v3.1.0": [enum], "v3.2.0": []}[version]
 
 
-def test_a_primary_key_is_said_to_be_checked_within_each_file() -> None:
-    """The hint is absent where a rule compares the key with the table."""
-    key = "- {name: key, logicalType: integer, primaryKey: true}"
-    rule = "quality: [{metric: duplicateValues, mustBe: 0, customProperties: [%s]}]"
-    scope = rule % "{property: scope, value: table}"
-    assert (10, "schema[0].properties[1].primaryKey") in hinted(key)
-    wide = hinted(key.replace("true}", f"true, {scope}}}"))
-    assert not [field for _, field in wide if field.endswith("primaryKey")]
-
-
 @pytest.mark.parametrize(
     "file",
     [
@@ -404,25 +403,6 @@ def test_what_is_shipped_keeps_to_the_version_that_it_declares(file: str) -> Non
     found = hints(load(text, file, []), check(text, file))
     assert "apiVersion: v3.2.0" in text
     assert not [hint for hint in found if "of the standard" in hint.reason]
-
-
-def test_curly_quotes_around_a_channel_are_a_hint() -> None:
-    """A Slack channel within curly quotes is none, and nobody would be notified."""
-    head = HEAD + "support: [{channel: \u201c#shop\u201d, tool: slack}]\n"
-    found = [(line, field) for line, field in hinted("", head) if "channel" in field]
-    assert found == [(5, "support[0].channel")]
-
-
-def test_a_channel_that_is_not_in_slack_is_a_hint() -> None:
-    """An owner who has only an address elsewhere is told that no alert goes there."""
-    head = HEAD + "support: [{channel: shop@example.org, tool: email}]\n"
-    assert hinted("", head) == [(5, "support")]
-
-
-def test_a_level_of_no_table_is_a_hint() -> None:
-    """An owner whose service level names another element is told that no file is overdue."""
-    level = "{property: frequency, value: 1, unit: d, element: order}"
-    assert hinted("", f"{CHANNEL}slaProperties: [{level}]\n") == [(6, "slaProperties[0].element")]
 
 
 def test_a_pattern_on_a_number_is_said_to_restrict_texts() -> None:

@@ -146,7 +146,6 @@ def test_a_choice_has_a_display_name() -> None:
 @mock_aws
 def test_a_stage_is_found_by_its_stack() -> None:
     """`--stage S` uses the settings of the functions in the stack lakegate-S, which must exist."""
-    os.environ |= {"AWS_REGION": "eu-central-1", "AWS_DEFAULT_REGION": "eu-central-1"}
     deploy("lakegate-prod", settings())
 
     found = find("prod")
@@ -188,7 +187,6 @@ def test_settings_of_aws_that_cannot_be_used_are_an_error(tmp_path: Path, config
 @mock_aws
 def test_a_stage_has_no_setting_of_another(tmp_path: Path) -> None:
     """What only the deployment before it had, such as more landing buckets, is not the stage's."""
-    os.environ |= {"AWS_REGION": "eu-central-1", "AWS_DEFAULT_REGION": "eu-central-1"}
     os.environ |= settings() | {"LAKEGATE_LANDING_BUCKET_ARNS": "arn:aws:s3:::of-another"}
     deploy("lakegate-prod", {k: v for k, v in settings().items() if v})
 
@@ -199,7 +197,6 @@ def test_a_stage_has_no_setting_of_another(tmp_path: Path) -> None:
 @mock_aws
 def test_a_stage_is_used_from_outside_its_network() -> None:
     """Clients call Nessie through the stage's function; job runs get Nessie's own address."""
-    os.environ |= {"AWS_REGION": "eu-central-1", "AWS_DEFAULT_REGION": "eu-central-1"}
     deploy("lakegate-prod", settings(), OnNessieRequestFunctionName="f")
     name = SETTINGS.nessie_token_secret
     boto3.client("secretsmanager").create_secret(Name=name, SecretString="t")
@@ -230,18 +227,15 @@ def test_the_local_way_to_nessie_needs_no_proxy() -> None:
 @mock_aws
 def test_nessie_can_be_called_directly() -> None:
     """LAKEGATE_NESSIE_DIRECT chooses Nessie's own address, for networks that reach it."""
-    os.environ |= {
-        "AWS_REGION": "eu-central-1",
-        "AWS_DEFAULT_REGION": "eu-central-1",
-        "LAKEGATE_NESSIE_DIRECT": "1",
-    }
+    os.environ["LAKEGATE_NESSIE_DIRECT"] = "1"
     deploy("lakegate-prod", settings(), OnNessieRequestFunctionName="f")
 
     assert find("prod").addresses["nessie"] == "http://nessie:19120"
 
 
 def deploy(name: str, settings: dict[str, str], **outputs: str) -> None:
-    """Create a stack with what the command reads of it."""
+    """Create a stack with what the command reads of it, in a region that is then chosen."""
+    os.environ |= {"AWS_REGION": "eu-central-1", "AWS_DEFAULT_REGION": "eu-central-1"}
     role = boto3.client("iam").create_role(RoleName="r", AssumeRolePolicyDocument="{}")["Role"]
     code = io.BytesIO()
     zipfile.ZipFile(code, "w").close()

@@ -24,13 +24,18 @@ _JSON = b'{"defaults": {}, "overrides": {}, "namespaces": []}'
 _EMPTY = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
 
 
-@pytest.mark.parametrize("name", ["orders", "shop.", ".", "shop./../x", "shop.orders@other"])
-def test_a_name_without_a_namespace_is_no_table(name: str) -> None:
-    """A name that is not `namespace.table` raises an error that lists the tables."""
+@pytest.fixture(scope="module")
+def empty() -> Iterator[Reader]:
+    """Return a reader of main without tables."""
     with answering(_EMPTY % (len(_JSON), _JSON)) as address:
-        reader = Reader(address, "token", "main")
-        with pytest.raises(LakegateError, match=r"UNKNOWN_TABLE.*its tables are: none"):
-            reader.state(name)
+        yield Reader(address, "token", "main")
+
+
+@pytest.mark.parametrize("name", ["orders", "shop.", ".", "shop./../x", "shop.orders@other"])
+def test_a_name_without_a_namespace_is_no_table(empty: Reader, name: str) -> None:
+    """A name that is not `namespace.table` raises an error that lists the tables."""
+    with pytest.raises(LakegateError, match=r"UNKNOWN_TABLE.*its tables are: none"):
+        empty.state(name)
 
 
 @pytest.mark.parametrize(
@@ -41,22 +46,18 @@ def test_a_name_without_a_namespace_is_no_table(name: str) -> None:
         ("SELECT * FRM orders", r'near "orders"$'),
     ],
 )
-def test_a_name_that_is_a_word_of_sql_is_told(sql: str, said: str) -> None:
+def test_a_name_that_is_a_word_of_sql_is_told(empty: Reader, sql: str, said: str) -> None:
     """A table without a namespace is in `default`, which SQL takes for something else."""
-    with answering(_EMPTY % (len(_JSON), _JSON)) as address:
-        reader = Reader(address, "token", "main")
-        with pytest.raises(LakegateError, match=said) as caught, reader.answer(sql):
-            pass
+    with pytest.raises(LakegateError, match=said) as caught, empty.answer(sql):
+        pass
     assert caught.value.code == "BAD_SQL"
 
 
 @pytest.mark.parametrize("number", [errno.EPIPE, errno.ENOSPC])
-def test_output_that_cannot_be_written_is_no_fault_of_the_data(number: int) -> None:
+def test_output_that_cannot_be_written_is_no_fault_of_the_data(empty: Reader, number: int) -> None:
     """Rows may be printed into `head`, which takes only the first, or onto a full disk."""
-    with answering(_EMPTY % (len(_JSON), _JSON)) as address:
-        reader = Reader(address, "token", "main")
-        with pytest.raises(OSError, match=f"Errno {number}"), reader.answer("SELECT 1"):
-            raise OSError(number, "printing failed")
+    with pytest.raises(OSError, match=f"Errno {number}"), empty.answer("SELECT 1"):
+        raise OSError(number, "printing failed")
 
 
 def test_a_state_whose_files_are_deleted_says_how_long_states_are_kept() -> None:
@@ -119,24 +120,20 @@ def test_rows_of_a_deleted_file_are_told_as_such(without_data: Reader) -> None:
         matching(FileRows.all(table), "id = 1", Provenance())
 
 
-def test_a_value_that_cannot_be_converted_is_bad_sql() -> None:
+def test_a_value_that_cannot_be_converted_is_bad_sql(empty: Reader) -> None:
     """An error in a row is the statement's, though Arrow raises it while rows are taken."""
-    sql = "SELECT CAST(i || 'x' AS INTEGER) FROM range(30000) t(i)"
-    with answering(_EMPTY % (len(_JSON), _JSON)) as address:
-        query = Reader(address, "token", "main").answer(sql)
-        with pytest.raises(LakegateError, match="Could not convert") as caught, query as answer:
-            answer.read_all()
+    query = empty.answer("SELECT CAST(i || 'x' AS INTEGER) FROM range(30000) t(i)")
+    with pytest.raises(LakegateError, match="Could not convert") as caught, query as answer:
+        answer.read_all()
     assert caught.value.code == "BAD_SQL"
 
 
-def test_a_statement_that_was_stopped_is_no_fault() -> None:
+def test_a_statement_that_was_stopped_is_no_fault(empty: Reader) -> None:
     """Where Ctrl-C comes while duckdb works, it raises an error of its own."""
-    with answering(_EMPTY % (len(_JSON), _JSON)) as address:
-        reader = Reader(address, "token", "main")
-        with pytest.raises(KeyboardInterrupt), reader.answer("SELECT 1"):
-            raise RuntimeError("Query interrupted")
-        with pytest.raises(RuntimeError, match="another"), reader.answer("SELECT 1"):
-            raise RuntimeError("another")
+    with pytest.raises(KeyboardInterrupt), empty.answer("SELECT 1"):
+        raise RuntimeError("Query interrupted")
+    with pytest.raises(RuntimeError, match="another"), empty.answer("SELECT 1"):
+        raise RuntimeError("another")
 
 
 _TABLE = {

@@ -5,10 +5,9 @@ from collections.abc import Callable
 import pytest
 import typer
 
-from access.ingestions.decisions import Subject
 from cli.console.options import confirm
 from cli.ingestions import decide
-from functions.model.ingestion import State
+from functions.model.ingestion import Ingestion, State
 from functions.operations.decisions.failed import Outcome
 from lakegate.audit.report import Reason
 from lakegate.errors import LakegateError
@@ -79,13 +78,12 @@ def test_what_fails_for_one_is_said_and_the_others_go_on(
     """Each of several is decided alone; the highest exit code is that of all."""
     other = SUBMITTED.but(id="f" * 32)
 
-    def act(subject: Subject) -> Outcome:
-        if subject.ingestion is REJECTED:
+    def act(one: Ingestion) -> Outcome:
+        if one is REJECTED:
             raise LakegateError("MOVED_ON", "it was discarded")
-        return Outcome(subject.ingestion)
+        return Outcome(one)
 
-    every = [Subject(each) for each in (SUBMITTED, REJECTED, other)]
-    code, done = decide.report_each(every, act, decide.report_replay)
+    code, done = decide.report_each([SUBMITTED, REJECTED, other], act, decide.report_replay)
     printed = capsys.readouterr()
     assert (code, done) == (1, [SUBMITTED, other])
     assert printed.out.count("started attempt") == 2
@@ -98,13 +96,12 @@ def test_unreadable_rows_of_one_file_hold_no_other_back(
     """Without a terminal a file with such rows is named and left as it is; the others go on."""
     other = PUBLISHED.but(id="f" * 32)
 
-    def act(subject: Subject) -> Outcome:
-        if subject.ingestion is REJECTED:
+    def act(one: Ingestion) -> Outcome:
+        if one is REJECTED:
             decide.agree_to("2 of 3 rows could not be read.", REJECTED.name, yes=False)
-        return Outcome(subject.ingestion)
+        return Outcome(one)
 
-    every = [Subject(each) for each in (PUBLISHED, REJECTED, other)]
-    code, done = decide.report_each(every, act, by_ann)
+    code, done = decide.report_each([PUBLISHED, REJECTED, other], act, by_ann)
     assert (code, done) == (1, [PUBLISHED, other])
     told = capsys.readouterr().err
     assert "März.csv: 2 of 3 rows could not be read." in told
@@ -115,19 +112,19 @@ def test_unreadable_rows_of_one_file_hold_no_other_back(
 def test_what_fails_for_the_only_one_is_raised() -> None:
     """A command about one file ends as any other command with that error."""
 
-    def act(subject: Subject) -> Outcome:
+    def act(_: Ingestion) -> Outcome:
         raise LakegateError("MOVED_ON", "it was discarded")
 
     with pytest.raises(LakegateError, match="MOVED_ON"):
-        decide.report_each([Subject(REJECTED)], act, decide.report_replay)
+        decide.report_each([REJECTED], act, decide.report_replay)
 
 
 def test_several_are_listed_before_they_are_discarded(capsys: pytest.CaptureFixture[str]) -> None:
     """Who confirms sees the first ten files, and how many more there are."""
     with pytest.raises(typer.BadParameter, match="these 2"):
-        decide.agree("Delete", [Subject(REJECTED), Subject(SUBMITTED)], yes=False)
+        decide.agree("Delete", [REJECTED, SUBMITTED], yes=False)
     assert capsys.readouterr().err.count("März.csv") == 2
-    every = [Subject(REJECTED.but(id=f"{n:032}")) for n in range(12)]
+    every = [REJECTED.but(id=f"{n:032}") for n in range(12)]
     with pytest.raises(typer.BadParameter, match="these 12"):
         decide.agree("Replay", every, yes=False)
     told = capsys.readouterr().err
