@@ -14,8 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.table import Table
 
-from functions.adapters.iceberg.tables import Tables
-from functions.model.intent import Intent
 from lakegate.audit.report import AuditReport
 from lakegate.contract.model import parse
 from spark_jobs.audit import tier_scan
@@ -99,7 +97,9 @@ _PARTITIONED: Mapping[str, tuple[pa.DataType, Sequence[Any], Sequence[str]]] = {
     "timestamp timestamp_ntz": (pa.timestamp("us"), _LOCAL, ("month", "year")),
     "integer": (pa.int64(), _NUMBERS, ("bucket[4]", "bucket[16]", "truncate[10]", "identity")),
     "string": (pa.string(), _TEXTS, ("truncate[1]", "truncate[4]", "identity", "bucket[4]")),
-    "number decimal(9,2)": (pa.decimal128(9, 2), _PRICES, ("identity", "truncate[50]")),
+    "number decimal(9,2)": (pa.decimal128(9, 2), _PRICES, ("identity",)),
+    # Of other digits, as pyiceberg reads no manifest with one decimal type twice.
+    "number decimal(8,2)": (pa.decimal128(8, 2), _PRICES, ("truncate[50]",)),
 }
 _ROWS = 14
 
@@ -296,10 +296,7 @@ def test_files_of_the_older_layout_are_registered_in_the_newer_table(lake: Lake)
     lake.publish(daily, rows_of(1))
     older, newer = (lake.job.ingest(rows_of(3), each, lake.name) for each in (daily, monthly))
     lake.job.publish(newer)
-    services = lake.job.services
-    services.catalog.create_branch(fresh := f"{older.branch}-fresh")
-    tables = Tables(services.nessie_uri, services.tokens["publisher"], services.s3)
-    assert tables.append_again(lake.name, [Intent(older.branch, older.audited_hash)], fresh) == {}
+    fresh = lake.job.registered(older)
     files = {file["file_path"]: file["spec_id"] for file in lake.files(fresh)}
     assert [files[file.path] for file in older.files] == [0, 0]
     assert lake.table(fresh).spec() == lake.table().spec()

@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -14,7 +14,6 @@ from pyiceberg.table import Table
 from functions.adapters.iceberg.file_io import CLIENT
 from functions.adapters.nessie import Catalog
 from functions.model.commits import line_and_base
-from infra.local.settings import LAKE_BUCKET
 from lakegate.audit.report import AuditReport, Verdict
 from lakegate.job.change import Effect, Takeover
 from tests.services import Services
@@ -78,11 +77,7 @@ class Branch:
         head = head or catalog.head(self.name)
         line, since = line_and_base(catalog.changes(head, ""), catalog.log())
         change = Takeover(self.name, line[-1].hash, head, since).change(self.table, "Ann")
-        body = change.to_json().encode()
-        self.services.s3.put_object(Bucket=LAKE_BUCKET, Key=change.key, Body=body)
-        version = self.services.put_contract(self.table, contract(self.table))
-        spec = self.services.spec(change.landed(LAKE_BUCKET), version, self.table)
-        return self.job.run(replace(spec, change=True))
+        return self.job.run(self.job.change(change, contract(self.table)))
 
     def rows(self, branch: str = "main") -> list[tuple[Any, ...]]:
         """Return the rows on a branch."""
