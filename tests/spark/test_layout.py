@@ -109,7 +109,8 @@ def test_rows_are_in_the_partition_that_iceberg_defines(lake: Lake, tmp_path: Pa
 
     Spark, pyiceberg and DuckDB read the rows that landed.
     """
-    columns, arrays = [], {"id": pa.array(range(_ROWS))}
+    columns: list[dict[str, Any]] = []
+    arrays = {"id": pa.array(range(_ROWS))}
     for type_, (arrow, values, transforms) in _PARTITIONED.items():
         for transform in transforms:
             columns.append(column(name := f"c{len(columns)}", type_, transform))

@@ -119,7 +119,7 @@ def _numbers() -> Iterator[Twin]:
         ("number", 0.3, 0.1 + 0.2, 0.1),
     ):
         yield _declared(f"multipleOf {step} {logical}", logical, good, bad, multipleOf=step)
-    for format_, good, bad in (
+    for format_, fits, beyond in (
         ("i8", 127, 128),
         ("i8", -128, -129),
         ("i16", 32767, 32768),
@@ -128,7 +128,7 @@ def _numbers() -> Iterator[Twin]:
         ("u32", 2**32 - 1, 2**32),
         ("u64", Decimal(2**64 - 1), Decimal(2**64)),
     ):
-        yield _declared(f"format {format_} {bad}", "integer", good, bad, format=format_)
+        yield _declared(f"format {format_} {beyond}", "integer", fits, beyond, format=format_)
 
 
 def _struct(*fields: Mapping[str, Any], **more: Any) -> dict[str, Any]:
