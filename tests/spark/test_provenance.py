@@ -177,8 +177,10 @@ def _retract(job: Job, report: AuditReport, contract: str) -> AuditReport:
 
 def _two(job: Job, table: str, text: str) -> tuple[AuditReport, AuditReport]:
     """Publish two files, of three rows and of two; return their reports."""
-    one, other = (_spec(job, parquet({"id": ids}), text, table, str(ids)) for ids in _IDS)
-    return _publish(job, one), _publish(job, other)
+    one, other = (
+        _publish(job, _spec(job, parquet({"id": ids}), text, table, str(ids))) for ids in _IDS
+    )
+    return one, other
 
 
 _IDS = [1, 2, 3], [4, 5]
