@@ -84,45 +84,6 @@ def ints(*values: int | None) -> pa.Array:
     return pa.array(values, pa.int32())
 
 
-def test_an_undeclared_column_is_dropped_or_added(lake: Table) -> None:
-    """By the contract's policy an undeclared column is dropped, or comes to main with its file.
-
-    Files before and after it have null in an added column, or values of its type.
-    """
-    contract = lake.contract("a int", extraColumns="add")
-    dropping = lake.contract("a int", extraColumns="drop")
-    dropped = lake.publish(dropping, parquet(a=ints(1, 2), more=["x", "y"]))
-    assert "more (string)" in dropped.schema_changes[0]
-    assert lake.rows() == [{"id": 1, "a": 1}, {"id": 2, "a": 2}]
-    with_it = lake.publish(contract, parquet(a=ints(3, 4), more=["x", "y"]))
-    assert "more (string)" in with_it.schema_changes[0]
-    assert with_it.schema_changes[-1] == "table: column more added as string"
-    lake.publish(contract, parquet(a=ints(5, 6)))
-    lake.publish(contract, parquet(a=ints(7, 8), MORE=["z", None]))
-    found = {row["a"]: row["more"] for row in lake.rows()}
-    assert found == {1: None, 2: None, 3: "x", 4: "y", 5: None, 6: None, 7: "z", 8: None}
-    other = lake.ingest(contract, parquet(a=ints(9, 9), more=ints(1, 2)))
-    assert reason(other).code == "TYPE_MISMATCH"
-
-
-@pytest.mark.parametrize(
-    ("format_", "body"),
-    [("parquet", parquet(more=["007", "8"])), ("csv", b"more,id\n007,1\n8,2\n")],
-)
-def test_a_missing_column_is_null_where_the_contract_says_so(
-    lake: Table, format_: str, body: bytes
-) -> None:
-    """With missingColumns: null a missing column is null, and the report says so.
-
-    An added column of a CSV file is text.
-    """
-    policy = {"missingColumns": "null", "extraColumns": "add"}
-    report = lake.ingest(lake.contract("a int", format_, **policy), body)
-    wanted = [{"id": n, "a": None, "more": text} for n, text in ((1, "007"), (2, "8"))]
-    assert lake.rows(report.branch) == wanted
-    assert "column a is not in the file: its rows have null" in report.schema_changes
-
-
 def test_a_new_column_and_wider_types_are_published_with_the_file(lake: Table) -> None:
     """A newer contract changes the table in the file's own commit; old rows stay."""
     old = lake.contract("a int; f float; d decimal(8,2)")
