@@ -17,14 +17,18 @@ from tests.spark.conftest import Read
 pytestmark = pytest.mark.spark
 Reading = Callable[..., Read]
 
-BY_ROWS, BY_BATCHES = DEFAULTS, Limits(largest_by_rows=1)
 NUMBER: list[Any] = [("a", "integer")]
 AMOUNT: list[Any] = [("a", "number", "decimal(5,2)")]
 TIME: list[Any] = [("a", "timestamp")]
 EPOCH = 2_440_588  # the Julian day of 1970-01-01
 
 
-@pytest.mark.parametrize("limits", [BY_ROWS, BY_BATCHES])
+@pytest.fixture(params=[DEFAULTS, Limits(largest_by_rows=1)], ids=["by rows", "by batches"])
+def read(reading: Reading, request: pytest.FixtureRequest) -> Reading:
+    """Return a reader of Parquet that reads as Spark does small files, and large ones."""
+    return lambda body, columns: reading(body, "parquet", columns, limits=request.param)
+
+
 @pytest.mark.parametrize(
     ("bits", "signed", "converted", "least", "most"),
     [
@@ -35,12 +39,12 @@ EPOCH = 2_440_588  # the Julian day of 1970-01-01
     ],
 )
 def test_an_integer_of_few_bits_has_no_more(
-    reading: Reading, limits: Limits, bits: int, signed: bool, converted: int, least: int, most: int
+    read: Reading, bits: int, signed: bool, converted: int, least: int, most: int
 ) -> None:
     """The least and the largest are read; one less or one more makes its row bad."""
     values = pa.array([least, most, None, least - 1, most + 1], pa.int32())
     body = declared(written({"a": values}), "a", whole(bits, signed=signed), converted)
-    found = reading(body, "parquet", NUMBER, limits=limits)
+    found = read(body, NUMBER)
     assert found.rows == [(least,), (most,), (None,)]
     assert found.bad == [f"a: {least - 1}", f"a: {most + 1}"]
 
@@ -58,27 +62,24 @@ def test_integers_of_few_bits_are_read_at_any_depth(reading: Reading) -> None:
     assert len(found.bad) == 1
 
 
-@pytest.mark.parametrize("limits", [BY_ROWS, BY_BATCHES])
-def test_a_decimal_has_no_more_digits_than_declared(reading: Reading, limits: Limits) -> None:
+def test_a_decimal_has_no_more_digits_than_declared(read: Reading) -> None:
     """A decimal of five digits is read; one of seven in the same column is damage."""
     lie = lambda *values: declared(  # noqa: E731
         written({"a": pa.array(values, pa.int32())}), "a", digits(5, 2), 5, scale=2, precision=5
     )
-    fine = reading(lie(99_999, -99_999, None), "parquet", AMOUNT, limits=limits)
+    fine = read(lie(99_999, -99_999, None), AMOUNT)
     assert fine.rows == [(Decimal("999.99"),), (Decimal("-999.99"),), (None,)]
     for value in (100_000, -1_234_567):
-        found = reading(lie(1, value), "parquet", AMOUNT, limits=limits)
-        assert found.code == "CORRUPT_FILE", value
+        assert read(lie(1, value), AMOUNT).code == "CORRUPT_FILE", value
 
 
-@pytest.mark.parametrize("limits", [BY_ROWS, BY_BATCHES])
-def test_a_decimal_of_38_digits_has_no_more(reading: Reading, limits: Limits) -> None:
+def test_a_decimal_of_38_digits_has_no_more(read: Reading) -> None:
     """The largest decimal is read; a larger one is refused."""
     largest = 10**38 - 1
     for value, code in ((largest, ""), (largest + 1, "refused")):
         values = pa.array([value.to_bytes(16, "big")], pa.binary(16))
         body = declared(written({"a": values}), "a", digits(38, 0), 5, scale=0, precision=38)
-        found = reading(body, "parquet", [("a", "number", "decimal(38,0)")], limits=limits)
+        found = read(body, [("a", "number", "decimal(38,0)")])
         assert bool(found.code) == bool(code)
         assert found.rows == ([] if code else [(Decimal(largest),)])
 
@@ -95,14 +96,12 @@ def old_times(*moments: int, day: int = EPOCH) -> bytes:
     return body
 
 
-@pytest.mark.parametrize("limits", [BY_ROWS, BY_BATCHES])
-def test_old_times_lose_no_digit(reading: Reading, limits: Limits) -> None:
+def test_old_times_lose_no_digit(read: Reading) -> None:
     """Times in INT96 are read if microseconds hold them; else the file is refused."""
-    read = lambda body: reading(body, "parquet", TIME, limits=limits)  # noqa: E731
-    assert read(old_times(1000)).rows == [(datetime(1970, 1, 1, 0, 0, 0, 1),)]  # noqa: DTZ001
-    assert read(old_times(1000, 1001)).code == "UNREADABLE_TYPE"
-    assert len(read(old_times(1000, day=EPOCH + 10_000_000)).bad) == 1
-    assert read(old_times(1000, day=(1 << 31) - 1)).code == "CORRUPT_FILE"
+    assert read(old_times(1000), TIME).rows == [(datetime(1970, 1, 1, 0, 0, 0, 1),)]  # noqa: DTZ001
+    assert read(old_times(1000, 1001), TIME).code == "UNREADABLE_TYPE"
+    assert len(read(old_times(1000, day=EPOCH + 10_000_000), TIME).bad) == 1
+    assert read(old_times(1000, day=(1 << 31) - 1), TIME).code == "CORRUPT_FILE"
 
 
 def test_lz4_that_spark_cannot_unpack_is_refused_with_what_to_do(reading: Reading) -> None:
@@ -123,7 +122,7 @@ def test_decimals_of_too_many_digits_are_refused(reading: Reading, column: str) 
 
 def test_times_of_day_are_refused_with_what_to_do(reading: Reading) -> None:
     """A file with times of day is refused, whatever type its contract has."""
-    for type_ in (pa.time64("us"), pa.time32("ms"), pa.time64("ns")):
-        for column in ("string", "integer", "timestamp"):
-            found = reading(written({"a": pa.array([1], type_)}), "parquet", [("a", column)])
-            assert found.code == "UNREADABLE_TYPE", (type_, column)
+    types = pa.time64("us"), pa.time32("ms"), pa.time64("ns")
+    for type_, column in zip(types, ("string", "integer", "timestamp"), strict=True):
+        found = reading(written({"a": pa.array([1], type_)}), "parquet", [("a", column)])
+        assert found.code == "UNREADABLE_TYPE", (type_, column)
