@@ -254,7 +254,7 @@ def test_each_kind_of_check_finds_the_same(job: Job, table: str, kind: str) -> N
     assert [_is_together(report) for report in reports[:2]] == [True, True]
 
 
-def _turned(columns: Columns) -> Columns:
+def _turned(columns: dict[str, list[Any]]) -> Columns:
     return dict(reversed(columns.items()))
 
 

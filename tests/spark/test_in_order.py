@@ -28,12 +28,12 @@ from tests.spark.test_write_modes import (
     _FIRST,
     _ID,
     _KEY,
-    _KEYS,
     _NAME,
     _OP,
     _SETTINGS,
     Row,
     Table,
+    keyed,
     row,
     upserted,
 )
@@ -222,16 +222,10 @@ def test_keys_of_a_turn_that_differ_least_are_two(job: Job) -> None:
 
     So it is within a turn, and for a row of the table.
     """
-    keys = [twin.declared(name, primaryKey=True) for name, twin in _KEYS.items()]
-    keys[2] |= {"partitioned": True, **options(partitionTransform="bucket[4]")}
-    arrow = {name: twin.arrow for name, twin in _KEYS.items()}
-    table = Turns(job, (_ID, *keys), {"writeMode": "upsert"}, arrow)
-    ones, same = ({n: getattr(twin, a) for n, twin in _KEYS.items()} for a in ("one", "same"))
-    others = [{**ones, name: twin.other} for name, twin in _KEYS.items()]
-    first = [{"id": n, **each} for n, each in enumerate([ones, *others])]
+    table, rows, like = keyed(Turns, job)
     updated = Effect(10, 10, added=1, removed=1, updated=1)
-    assert table.publish_all(first, [{"id": 100, **same}])[1].effect == updated
-    assert table.publish_all([{"id": 200, **same}])[0].effect == updated
+    assert table.publish_all(rows, [like])[1].effect == updated
+    assert table.publish_all([{**like, "id": 200}])[0].effect == updated
     assert [each["id"] for each in table.rows()] == [*range(1, 10), 200]
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pytest
@@ -73,6 +73,9 @@ class Table:
     def rows_by_pyiceberg(self) -> list[Row]:
         """Return the rows that pyiceberg reads."""
         return _sorted(self.job.rows_by_pyiceberg(self.name))
+
+
+TableT = TypeVar("TableT", bound=Table)
 
 
 def _sorted(rows: Sequence[Row]) -> list[Row]:
@@ -149,74 +152,42 @@ def test_a_rejected_upsert_could_be_published_anyway(job: Job) -> None:
 
 @dataclass(frozen=True)
 class Twin:
-    """A column in which `same` has the place of `one`, and `other` the nearest other place."""
+    """A column of a key with a value, and the other one that differs least from it."""
 
     type_: str
     arrow: pa.DataType
     one: Any
-    same: Any
     other: Any
-    transform: str = ""
 
-    def declared(self, name: str, **more: Any) -> dict[str, Any]:
-        """Return the column's property."""
+    def declared(self, name: str) -> dict[str, Any]:
+        """Return the property of a column of the primary key."""
         types = zip(("logicalType", "physicalType"), self.type_.split(), strict=False)
-        given = options(partitionTransform=self.transform) if self.transform else {}
-        return {"name": name, **dict(types), **given, **more}
+        return {"name": name, **dict(types), "primaryKey": True}
 
 
-def _twins(name: str, type_: str, arrow: pa.DataType, one: Any, other: Any) -> tuple[str, Twin]:
-    return name, Twin(type_, arrow, one, one, other)
-
-
-_TEXT, _TIME, _MONEY = pa.string(), pa.timestamp("us", "UTC"), "number decimal(38,2)"
-_NOON, _ONE = (datetime(2024, 2, 29, hour, tzinfo=UTC) for hour in (12, 13))
-_JUST = timedelta(microseconds=1)
-_KEYS = dict(
-    [
-        _twins("int_", "integer", pa.int64(), 2**53, 2**53 + 1),
-        _twins("money", _MONEY, pa.decimal128(38, 2), Decimal("1.10"), Decimal("1.11")),
-        _twins("blank", "string", _TEXT, "a", "a "),
-        _twins("upper", "string", _TEXT, "ß", "ẞ"),
-        _twins("composed", "string", _TEXT, "é", "e\u0301"),
-        _twins("empty", "string", _TEXT, "", "\0"),
-        _twins("date_", "date", pa.date32(), date(1582, 10, 15), date(1582, 10, 14)),
-        _twins("time_", "timestamp", _TIME, _NOON, _NOON + _JUST),
-        _twins("flag", "boolean", pa.bool_(), True, False),
-    ]
-)
-_D = date
-_PLACES = {
-    "identity_": Twin("string", _TEXT, "a", "a", "a "),
-    "null_": Twin("string", _TEXT, None, None, ""),
-    "prefix": Twin("string", _TEXT, "abc", "ab", "ac", "truncate[2]"),
-    "tens": Twin("integer", pa.int64(), -1, -10, 0, "truncate[10]"),
-    "halves": Twin(
-        "number decimal(9,2)",
-        pa.decimal128(9, 2),
-        Decimal("-0.50"),
-        Decimal("-0.01"),
-        Decimal("0.00"),
-        "truncate[50]",
-    ),
-    "day_": Twin("date", pa.date32(), _D(1969, 12, 31), _D(1969, 12, 31), _D(1970, 1, 1), "day"),
-    "month_": Twin("date", pa.date32(), _D(2024, 2, 29), _D(2024, 2, 1), _D(2024, 3, 1), "month"),
-    "year_": Twin("date", pa.date32(), _D(1969, 12, 31), _D(1969, 1, 1), _D(1970, 1, 1), "year"),
-    "hour_": Twin("timestamp", _TIME, _NOON, _ONE - _JUST, _ONE, "hour"),
+_TEXT, _NOON = pa.string(), datetime(2024, 2, 29, 12, tzinfo=UTC)
+_KEYS = {
+    "int_": Twin("integer", pa.int64(), 2**53, 2**53 + 1),
+    "money": Twin("number decimal(38,2)", pa.decimal128(38, 2), Decimal("1.10"), Decimal("1.11")),
+    "blank": Twin("string", _TEXT, "a", "a "),
+    "upper": Twin("string", _TEXT, "ß", "ẞ"),
+    "composed": Twin("string", _TEXT, "é", "e\u0301"),
+    "empty": Twin("string", _TEXT, "", "\0"),
+    "date_": Twin("date", pa.date32(), date(1582, 10, 15), date(1582, 10, 14)),
+    "time_": Twin("timestamp", pa.timestamp("us", "UTC"), _NOON, _NOON + timedelta(microseconds=1)),
+    "flag": Twin("boolean", pa.bool_(), True, False),
 }
 
 
-def _least_apart(table: Table, twins: Mapping[str, Twin]) -> AuditReport:
-    """Publish a row, and others that differ least from it; then the row's like. Return its report.
-
-    The first row must be gone then, and all others be there.
-    """
-    ones = {name: twin.one for name, twin in twins.items()}
-    others = ({**ones, name: twin.other} for name, twin in twins.items())
-    table.publish(*({"id": n, **each} for n, each in enumerate([ones, *others])))
-    report = table.publish({"id": 100, **{name: twin.same for name, twin in twins.items()}})
-    assert [each["id"] for each in table.rows()] == [*range(1, len(twins) + 1), 100]
-    return report
+def keyed(table_type: type[TableT], job: Job, **settings: Any) -> tuple[TableT, list[Row], Row]:
+    """Return a partitioned table, a row and others that differ least from it, and its like."""
+    keys = [twin.declared(name) for name, twin in _KEYS.items()]
+    keys[2] |= {"partitioned": True, **options(partitionTransform="bucket[4]")}
+    arrow = {name: twin.arrow for name, twin in _KEYS.items()}
+    table = table_type(job, (_ID, *keys), {"writeMode": "upsert", **settings}, arrow)
+    ones = {name: twin.one for name, twin in _KEYS.items()}
+    every = [ones, *({**ones, name: twin.other} for name, twin in _KEYS.items())]
+    return table, [{"id": n, **each} for n, each in enumerate(every)], {"id": 100, **ones}
 
 
 def test_keys_that_differ_least_are_two(job: Job) -> None:
@@ -224,20 +195,10 @@ def test_keys_that_differ_least_are_two(job: Job) -> None:
 
     The table is partitioned and has an order.
     """
-    keys = [twin.declared(name, primaryKey=True) for name, twin in _KEYS.items()]
-    keys[2] |= {"partitioned": True, **options(partitionTransform="bucket[4]")}
-    settings = {"writeMode": "upsert", "sortOrder": ["int_ desc nulls last"]}
-    arrow = {name: twin.arrow for name, twin in _KEYS.items()}
-    report = _least_apart(Table(job, (_ID, *keys), settings, arrow), _KEYS)
-    assert report.effect == Effect(10, 10, added=1, removed=1, updated=1)
-
-
-def test_an_overwrite_goes_by_each_transform(job: Job) -> None:
-    """Of rows that each lie just beyond the file's partition by one transform, none is replaced."""
-    columns = [twin.declared(name, partitioned=True) for name, twin in _PLACES.items()]
-    arrow = {name: twin.arrow for name, twin in _PLACES.items()}
-    table = Table(job, (_ID, *columns), {"writeMode": "overwrite"}, arrow)
-    assert _least_apart(table, _PLACES).effect == Effect(10, 10, added=1, removed=1)
+    table, rows, like = keyed(Table, job, sortOrder=["int_ desc nulls last"])
+    table.publish(*rows)
+    assert table.publish(like).effect == Effect(10, 10, added=1, removed=1, updated=1)
+    assert [each["id"] for each in table.rows()] == [*range(1, 10), 100]
 
 
 def test_an_upsert_takes_a_table_as_others_made_it(job: Job) -> None:
