@@ -385,7 +385,6 @@ def test_other_keys_are_left_out_alike(job: Job, table: str) -> None:
     assert (report.rows_written, len(report.schema_changes)) == (2, 5)
 
 
-@pytest.mark.parametrize("write", ["auto", "spark"])
 @pytest.mark.parametrize(
     ("body", "code", "why"),
     [
@@ -394,11 +393,11 @@ def test_other_keys_are_left_out_alike(job: Job, table: str) -> None:
     ],
 )
 def test_objects_of_which_all_would_be_left_out_are_refused(
-    job: Job, table: str, write: str, body: bytes, code: str, why: str
+    job: Job, table: str, body: bytes, code: str, why: str
 ) -> None:
     """Values under a former name, or another table's, are not left out, as absent keys may be."""
     day = {"name": "day", "logicalType": "date", **options(formerName="sold")}
-    of: Any = {"format": "json", "extraColumns": "drop", "missingColumns": "null", "write": write}
+    of: Any = {"format": "json", "extraColumns": "drop", "missingColumns": "null"}
     columns = [{"name": "id", "logicalType": "integer"}, day]
     report = job.ingest(body, contract_of(columns, (), table, **of), table)
     assert (report.verdict, reason(report).code) == (Verdict.REJECTED, code)
