@@ -16,10 +16,14 @@ from pyarrow import parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from functions.adapters.iceberg.tables import Tables
+from functions.model.intent import Intent
+from infra.local.settings import LAKE_BUCKET
 from lakegate.audit.report import AuditReport, Reason, Verdict
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract, parse
 from lakegate.errors import LakegateError
+from lakegate.job.change import Change
 from lakegate.job.jobspec import JobSpec
 from lakegate.job.landing import LandedObject
 from lakegate.limits import DEFAULTS, Limits
@@ -114,6 +118,25 @@ class Job:
         return self.services.catalog.merge(
             report.branch, report.audited_hash, report.base_hash, "Publish", {"k": "v"}
         )
+
+    def change(self, change: Change, contract: str) -> JobSpec:
+        """Return the job spec of a change of a table with this contract."""
+        body = change.to_json().encode()
+        self.services.s3.put_object(Bucket=LAKE_BUCKET, Key=change.key, Body=body)
+        return replace(self.spec(change.landed(LAKE_BUCKET), contract, change.table), change=True)
+
+    def registered(self, report: AuditReport) -> str:
+        """Register a report's files on a fresh branch off main, by metadata only; return its name.
+
+        Raises CannotRebase.
+        """
+        services, fresh = self.services, f"{report.branch}-{uuid.uuid4().hex}"
+        services.catalog.create_branch(fresh)
+        tables = Tables(services.nessie_uri, services.tokens["publisher"], services.s3)
+        intent = Intent(report.branch, report.audited_hash)
+        if failed := tables.append_again(report.table, [intent], fresh):
+            raise failed[intent]
+        return fresh
 
     def session(self, branch: str, role: str = "reader") -> SparkSession:
         """Return a session in which a consumer reads a branch, or another writer changes it."""

@@ -106,15 +106,6 @@ def test_a_usual_way_to_write_a_cell_comes_with_the_contracts_line(
     assert cells(report)[-1][2] == "(hidden)"
 
 
-def test_rows_of_csv_with_line_ends_in_cells_are_told_by_their_lines(
-    job: Job, tmp_path: Path
-) -> None:
-    """Where a row may have several lines, the one in which it begins is told."""
-    two = '2,1,31.12.2025,2026-01-31,"a\nb",2000-01-01\n'
-    report = audited(job, tmp_path, f"{HEADER}{two}{GOOD}{two}3,zero,,,,\n")
-    assert cells(report) == [("line 7", "amount", "zero", NUMBER)]
-
-
 @pytest.mark.parametrize(
     ("ends", "unit"), [(("", "\n", "\n"), "line"), (("[", ",\n", "]"), "item")]
 )

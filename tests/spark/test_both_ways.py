@@ -213,12 +213,10 @@ def _csv(*rows: str) -> bytes:
     ("body", "quarantined"),
     [
         (_csv(*_KEPT), 0),
-        (_csv(*_KEPT, *_BROKEN), 5),
         (_csv(*_BROKEN, *_BROKEN), 10),
-        (_csv(*_UNREADABLE, *_BROKEN[:2], *_KEPT), 6),
         (gzip.compress(_csv(*_KEPT, *_BROKEN, *_UNREADABLE)), 9),
     ],
-    ids=["none", "broken", "all broken", "unreadable", "gzip"],
+    ids=["none", "all broken", "each kind, gzip"],
 )
 def test_rows_are_quarantined_alike(job: Job, table: str, body: bytes, quarantined: int) -> None:
     """A row that breaks a rule, or cannot be read, stays out with the same text and reasons."""
@@ -227,13 +225,7 @@ def test_rows_are_quarantined_alike(job: Job, table: str, body: bytes, quarantin
     assert report.rows_rejected == quarantined
 
 
-def _objects(opened: str, objects: list[str]) -> bytes:
-    """Return objects as one array, or one a line."""
-    return (f"[{', '.join(objects)}]" if opened else "\n".join(objects)).encode()
-
-
-@pytest.mark.parametrize("opened", ["", "["], ids=["lines", "array"])
-def test_objects_are_quarantined_alike(job: Job, table: str, opened: str) -> None:
+def test_objects_are_quarantined_alike(job: Job, table: str) -> None:
     """Objects stay out as JSON of the contract's columns, or as they stand in the file."""
     objects = [
         '{"id":1,"size":2.5,"name":"n1","day":"2026-11-24"}',
@@ -242,18 +234,18 @@ def test_objects_are_quarantined_alike(job: Job, table: str, opened: str) -> Non
         '{"id":3,"size":-1,"day":20261124}',
         '{"name":"n3"}',
     ]
-    body = _objects(opened, objects)
+    body = f"[{', '.join(objects)}]".encode()
     of: Any = {"format": "json", "quarantine": _ALLOWED}
     columns = [each for each in _GUARDED if each["name"] != "price"]
     assert both_ways(job, table, body, columns, **of).rows_rejected == 4
 
 
-def _stored(**columns: Any) -> bytes:
-    """Return rows of many types, of which the second, third and fifth are broken."""
+def _stored() -> bytes:
+    """Return rows of many types, of which only the first is not broken."""
     pair = pa.struct({"a": pa.string(), "b": pa.int64()})
     rows = {
         "id": [1, 2, None, 4, 2],
-        "size": [0.0, -0.1, 1e22, float("nan") if columns.get("nan") else None, -1.5e-7],
+        "size": [0.0, -0.1, 1e22, float("nan"), -1.5e-7],
         "name": ["n1", None, 'n\n"é\u2028', "n4", "\x00"],
         "price": pa.array([Decimal("1.50"), None, Decimal("-0.01")] * 2, pa.decimal128(9, 2))[:5],
         "at": pa.array([datetime(2026, 1, 1, n, tzinfo=UTC) for n in range(5)], _MOMENT),
@@ -289,11 +281,10 @@ _OF_STORED = [
 ]
 
 
-@pytest.mark.parametrize("nan", [False, True])
-def test_stored_rows_are_quarantined_alike(job: Job, table: str, nan: bool) -> None:
+def test_stored_rows_are_quarantined_alike(job: Job, table: str) -> None:
     """A row of Parquet stays out as JSON, with values of every type as Spark writes them."""
-    report = both_ways(job, table, _stored(nan=nan), _OF_STORED, quarantine=_ALLOWED)
-    assert report.rows_rejected == 3 + nan
+    report = both_ways(job, table, _stored(), _OF_STORED, quarantine=_ALLOWED)
+    assert report.rows_rejected == 4
 
 
 def _of_lists() -> list[dict[str, Any]]:
@@ -346,7 +337,6 @@ def test_rows_that_replace_others_are_quarantined_alike(
     [
         ({"maxPercent": 71.5, "unreadable": True}, Verdict.PASSED),
         ({"maxRows": 4, "unreadable": True}, Verdict.REJECTED),
-        ({"maxRows": 5}, Verdict.REJECTED),
     ],
 )
 def test_limits_hold_alike(
@@ -363,17 +353,11 @@ _NAMED = [
     {"name": "name", "logicalType": "string", "logicalTypeOptions": {"pattern": "^n"}, **_OUT},
     {"name": "day", "logicalType": "date", "partitioned": True},
 ]
-_POLICIES = [
-    {"extraColumns": "drop"},
-    {"extraColumns": "add"},
-    {"extraColumns": "add", "missingColumns": "null"},
-]
+_POLICIES = [{"extraColumns": "drop"}, {"extraColumns": "add", "missingColumns": "null"}]
 
 
 @pytest.mark.parametrize(
-    ("policy", "packed"),
-    list(zip(_POLICIES, (False, True, True), strict=True)),
-    ids=["drop", "add, gzip", "add or null, gzip"],
+    ("policy", "packed"), [(_POLICIES[0], False), (_POLICIES[1], True)], ids=["drop", "add, gzip"]
 )
 def test_cells_of_other_columns_are_written_alike(
     job: Job, table: str, policy: dict[str, str], packed: bool
@@ -403,7 +387,7 @@ def test_columns_that_files_added_are_written_alike(job: Job, table: str) -> Non
     assert rows == {1: "007", 2: None, 3: "1"}
 
 
-@pytest.mark.parametrize("policy", _POLICIES, ids=["drop", "add", "add or null"])
+@pytest.mark.parametrize("policy", _POLICIES, ids=["drop", "add or null"])
 def test_stored_columns_are_written_alike(job: Job, table: str, policy: dict[str, str]) -> None:
     """Other columns of Parquet keep their types and values where they are added."""
     day = {} if "missingColumns" in policy else {"day": [date(2026, 1, 1), None, None]}
@@ -420,8 +404,7 @@ def test_stored_columns_are_written_alike(job: Job, table: str, policy: dict[str
     assert (report.rows_written, report.rows_rejected) == (2, 1)
 
 
-@pytest.mark.parametrize("opened", ["", "["], ids=["lines", "array"])
-def test_other_keys_are_left_out_alike(job: Job, table: str, opened: str) -> None:
+def test_other_keys_are_left_out_alike(job: Job, table: str) -> None:
     """Keys that are no columns are named, even if one comes once, has null, or is in a bad row."""
     objects = [
         '{"id":1,"name":"n1","zero":0,"more":"x"}',
@@ -429,13 +412,11 @@ def test_other_keys_are_left_out_alike(job: Job, table: str, opened: str) -> Non
         '{"id":3,"name":"x","":true}',
         '{"id":"y","name":"n","rare":1.5}',
     ]
-    body = _objects(opened, objects)
     of: Any = {"format": "json", "quarantine": _ALLOWED, "extraColumns": "drop"}
-    report = both_ways(job, table, body, _NAMED, **of)
+    report = both_ways(job, table, "\n".join(objects).encode(), _NAMED, **of)
     assert (report.rows_written, len(report.schema_changes)) == (2, 5)
 
 
-@pytest.mark.parametrize("write", ["auto", "spark"])
 @pytest.mark.parametrize(
     ("body", "code", "why"),
     [
@@ -444,11 +425,11 @@ def test_other_keys_are_left_out_alike(job: Job, table: str, opened: str) -> Non
     ],
 )
 def test_objects_of_which_all_would_be_left_out_are_refused(
-    job: Job, table: str, write: str, body: bytes, code: str, why: str
+    job: Job, table: str, body: bytes, code: str, why: str
 ) -> None:
     """Values under a former name, or another table's, are not left out, as absent keys may be."""
     day = {"name": "day", "logicalType": "date", **options(formerName="sold")}
-    of: Any = {"format": "json", "extraColumns": "drop", "missingColumns": "null", "write": write}
+    of: Any = {"format": "json", "extraColumns": "drop", "missingColumns": "null"}
     columns = [{"name": "id", "logicalType": "integer"}, day]
     report = job.ingest(body, contract_of(columns, (), table, **of), table)
     assert (report.verdict, reason(report).code) == (Verdict.REJECTED, code)

@@ -61,14 +61,6 @@ def test_each_broken_line_of_csv_is_found(job: Job, tmp_path: Path, packed: bool
     assert found(job, file, contract("csv")) == ("line", REASONS)
 
 
-def test_a_row_with_a_line_end_counts_by_its_first_line(job: Job, tmp_path: Path) -> None:
-    """Where a cell has a line end, later rows have the numbers of the lines they begin in."""
-    file = tmp_path / "a.csv"
-    file.write_text(BODY.replace("1,Adler", '1,"Ad\nler"'))
-    moved = {number + (number > 2): reasons for number, reasons in REASONS.items()}
-    assert found(job, file, contract("csv")) == ("line", moved)
-
-
 def test_each_broken_line_of_json_is_found(job: Job, tmp_path: Path) -> None:
     """A line that is no object, and each value that is not of its type, has its reason."""
     file = tmp_path / "a.jsonl"

@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -60,13 +60,9 @@ class Gate:
 
     def spec(self, statement: str, contract: str = "") -> JobSpec:
         """Return the job spec of a change; {t} in the statement is the table's name."""
-        services = self.job.services
         text, token = statement.replace("{t}", self.table), uuid.uuid4().hex
         change = Change(self.table, text, token, "Ann", "why not")
-        body = change.to_json().encode()
-        services.s3.put_object(Bucket=LAKE_BUCKET, Key=change.key, Body=body)
-        version = services.put_contract(self.table, contract or self.contract())
-        return replace(services.spec(change.landed(LAKE_BUCKET), version, self.table), change=True)
+        return self.job.change(change, contract or self.contract())
 
     def change(self, statement: str, contract: str = "") -> AuditReport:
         """Run a change and return its report."""

@@ -1,6 +1,7 @@
 """A compaction has the same rows in fewer data files, over real Spark, Nessie and S3."""
 
-from collections.abc import Callable, Mapping
+import uuid
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,17 +17,16 @@ from spark_jobs import main
 from spark_jobs.changes.compact import fingerprint
 from tests.fakes.clock import FakeClock
 from tests.services import fresh_session
-from tests.spark.conftest import Job, changed
-from tests.spark.measuring import NO_RUN
+from tests.spark.conftest import Job, changed, new_table
+from tests.spark.measuring import NO_RUN, contract_of
 
 pytestmark = pytest.mark.spark
-Contract = Callable[..., str]
 SECRET = "job-token"
 
 
 def begun(job: Job, table: str) -> JobSpec:
     """Return the input of the run that rewrites a table, after creating its branch."""
-    found = begin(table, FakeClock().now(), table)
+    found = begin(table, FakeClock().now(), uuid.uuid4().hex)
     return replace(
         NO_RUN,
         ingestion=found.id,
@@ -65,52 +65,54 @@ def files(job: Job, table: str, reference: str) -> int:
     return len(list(job.services.at(reference).load_table(table).scan().plan_files()))
 
 
-def filled(job: Job, table: str, text: str, count: int = FEWEST) -> list[dict[str, Any]]:
-    """Publish so many files; return the table's rows in order."""
+def filled(job: Job, table: str, count: int = FEWEST) -> str:
+    """Publish so many files; return the table."""
+    types = {"id": "integer", "name": "string", "amount": "number", "day": "date"}
+    text = contract_of([{"name": n, "logicalType": t} for n, t in types.items()], (), table)
     for n in range(count):
         job.publish(job.ingest(changed(id=[3 * n + i for i in range(3)]), text, table))
-    return ordered(job.rows(table, "main"))
+    return table
+
+
+@pytest.fixture(scope="module")
+def many(job: Job) -> str:
+    """Return a table with enough small files, which no test changes on main."""
+    return filled(job, new_table())
 
 
 def ordered(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: int(row["id"]))
 
 
-def test_small_files_become_one_with_the_same_rows(
-    job: Job, table: str, contract: Contract
-) -> None:
+def test_small_files_become_one_with_the_same_rows(job: Job, many: str) -> None:
     """The branch has one data file with exactly main's rows, and main is as before."""
-    rows = filled(job, table, contract())
-    report = compacted(job, table)
+    rows = ordered(job.rows(many, "main"))
+    report = compacted(job, many)
     assert report.same_rows
     assert report.before.rows == len(rows)
-    assert (files(job, table, "main"), files(job, table, report.branch)) == (FEWEST, 1)
-    assert ordered(job.rows(table, report.branch)) == rows
+    assert (files(job, many, "main"), files(job, many, report.branch)) == (FEWEST, 1)
+    assert ordered(job.rows(many, report.branch)) == rows
 
 
-def test_a_second_try_of_the_run_writes_nothing(job: Job, table: str, contract: Contract) -> None:
+def test_a_second_try_of_the_run_writes_nothing(job: Job, many: str) -> None:
     """If EMR Serverless repeats the run after its commit, the branch stays as it is."""
-    filled(job, table, contract())
-    spec = begun(job, table)
+    spec = begun(job, many)
     run(job, spec)
     head = job.services.catalog.head(spec.branch)
     run(job, spec)
     assert job.services.catalog.head(spec.branch) == head
 
 
-def test_few_files_are_left_alone(job: Job, table: str, contract: Contract) -> None:
+def test_few_files_are_left_alone(job: Job, table: str) -> None:
     """Below the least number of small files nothing is rewritten, and no commit is made."""
-    filled(job, table, contract(), count=2)
-    spec = begun(job, table)
+    spec = begun(job, filled(job, table, count=2))
     run(job, spec)
     assert job.services.catalog.head(spec.branch) == spec.base_hash
 
 
-def test_a_table_with_an_order_is_sorted(job: Job, table: str, contract: Contract) -> None:
+def test_a_table_with_an_order_is_sorted(job: Job, table: str) -> None:
     """Rows lie in the order that the table declares."""
-    text = contract()
-    filled(job, table, text)
-    with job.services.at("main").load_table(table).update_sort_order() as order:
+    with job.services.at("main").load_table(filled(job, table)).update_sort_order() as order:
         order.desc("id", IdentityTransform())
     report = compacted(job, table)
     assert report.same_rows
@@ -118,13 +120,12 @@ def test_a_table_with_an_order_is_sorted(job: Job, table: str, contract: Contrac
     assert ids == sorted(ids, reverse=True)
 
 
-def test_other_rows_of_another_writer_are_noticed(job: Job, table: str, contract: Contract) -> None:
+def test_other_rows_of_another_writer_are_noticed(job: Job, many: str) -> None:
     """If somebody with the job's token replaces rows by as many others, the fingerprints differ."""
-    filled(job, table, contract())
-    spec = begun(job, table)
+    spec = begun(job, many)
     run(job, spec)
     session = job.session(spec.branch, "publisher")
-    session.sql(f"UPDATE lake.{table} SET id = id + 1000")
+    session.sql(f"UPDATE lake.{many} SET id = id + 1000")
     report = compared(job, spec)
     assert report.before.rows == report.after.rows
     assert not report.same_rows
@@ -139,10 +140,10 @@ def test_other_rows_of_another_writer_are_noticed(job: Job, table: str, contract
     ],
 )
 def test_a_table_that_is_read_otherwise_is_not_compared(
-    job: Job, table: str, contract: Contract, statement: str, code: str
+    job: Job, table: str, statement: str, code: str
 ) -> None:
     """Data files with the same rows are no proof if the table's branch reads them otherwise."""
-    filled(job, table, contract(), count=2)
+    filled(job, table, count=2)
     deletes = code == "ROWS_DELETED"
     if deletes:
         job.session("main", "publisher").sql(f"ALTER TABLE lake.{table} {statement}")

@@ -321,15 +321,6 @@ def test_a_large_file_is_put_in_parts(lake: Lake) -> None:
     assert not lake.storage.s3.list_objects_v2(**bucket, Prefix="tests/failed").get("Contents")
 
 
-def test_another_writer_is_noticed(lake: Lake) -> None:
-    """A commit of another writer meanwhile is an error of the run, not of the file."""
-    files, before = lake.written(by_arrow()["format 2.6"]), lake.now
-    made, rows = data_files(lake.spark, lake.layout, files), sum(file.rows for file in files)
-    lake.commit(by_arrow()["format 2.6"])
-    with pytest.raises(Transient, match="BRANCH_SHARED"):
-        commit(before, made, rows, "an ingestion", lake.branch)
-
-
 def test_a_commit_that_the_branch_loses_is_no_commit(lake: Lake) -> None:
     """A branch whose catalog is set back right after the commit passes no file without its rows."""
     files, before = lake.written(by_arrow()["format 2.6"]), lake.now

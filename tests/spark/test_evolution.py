@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.schema import Schema
+from pyiceberg.table import Table as IcebergTable
 from pyiceberg.types import (
     FixedType,
     IntegerType,
@@ -20,8 +20,6 @@ from pyiceberg.types import (
 )
 
 from functions.adapters.iceberg.errors import CannotRebase
-from functions.adapters.iceberg.tables import Tables
-from functions.model.intent import Intent
 from infra.local.settings import LAKE_BUCKET
 from lakegate.audit.report import AuditReport
 from spark_jobs.spark import iceberg
@@ -31,6 +29,8 @@ from tests.spark.conftest import parquet as file_of
 from tests.spark.measuring import UNIQUE, contract_of, options, whole_table
 
 pytestmark = pytest.mark.spark
+_ID = NestedField(1, "id", LongType())
+_REQUIRED = NestedField(1, "id", LongType(), required=True), NestedField(2, "a", IntegerType())
 _LOGICAL = {"int": "integer", "bigint": "integer", "string": "string"}
 
 
@@ -64,16 +64,11 @@ class Table:
     def rows(self, branch: str = "main") -> list[dict[str, Any]]:
         return sorted(self.job.rows(self.name, branch), key=lambda row: row["id"])
 
-    def registered(self, report: AuditReport) -> str:
-        """Register a report's files on a fresh branch of main, by metadata only."""
-        services = self.job.services
-        fresh = f"{report.branch}-{uuid.uuid4().hex}"
-        services.catalog.create_branch(fresh)
-        tables = Tables(services.nessie_uri, services.tokens["publisher"], services.s3)
-        intent = Intent(report.branch, report.audited_hash)
-        if failed := tables.append_again(self.name, [intent], fresh):
-            raise failed[intent]
-        return fresh
+    def made_elsewhere(self, *fields: NestedField, **more: Any) -> IcebergTable:
+        """Create the table on main as another engine does, with these fields, and return it."""
+        main = self.job.services.at("main")
+        main.create_namespace_if_not_exists("tests")
+        return main.create_table(self.name, Schema(*fields, **more))
 
 
 @pytest.fixture
@@ -87,45 +82,6 @@ def parquet(**columns: Any) -> bytes:
 
 def ints(*values: int | None) -> pa.Array:
     return pa.array(values, pa.int32())
-
-
-def test_an_undeclared_column_is_dropped_or_added(lake: Table) -> None:
-    """By the contract's policy an undeclared column is dropped, or comes to main with its file.
-
-    Files before and after it have null in an added column, or values of its type.
-    """
-    contract = lake.contract("a int", extraColumns="add")
-    dropping = lake.contract("a int", extraColumns="drop")
-    dropped = lake.publish(dropping, parquet(a=ints(1, 2), more=["x", "y"]))
-    assert "more (string)" in dropped.schema_changes[0]
-    assert lake.rows() == [{"id": 1, "a": 1}, {"id": 2, "a": 2}]
-    with_it = lake.publish(contract, parquet(a=ints(3, 4), more=["x", "y"]))
-    assert "more (string)" in with_it.schema_changes[0]
-    assert with_it.schema_changes[-1] == "table: column more added as string"
-    lake.publish(contract, parquet(a=ints(5, 6)))
-    lake.publish(contract, parquet(a=ints(7, 8), MORE=["z", None]))
-    found = {row["a"]: row["more"] for row in lake.rows()}
-    assert found == {1: None, 2: None, 3: "x", 4: "y", 5: None, 6: None, 7: "z", 8: None}
-    other = lake.ingest(contract, parquet(a=ints(9, 9), more=ints(1, 2)))
-    assert reason(other).code == "TYPE_MISMATCH"
-
-
-@pytest.mark.parametrize(
-    ("format_", "body"),
-    [("parquet", parquet(more=["007", "8"])), ("csv", b"more,id\n007,1\n8,2\n")],
-)
-def test_a_missing_column_is_null_where_the_contract_says_so(
-    lake: Table, format_: str, body: bytes
-) -> None:
-    """With missingColumns: null a missing column is null, and the report says so.
-
-    An added column of a CSV file is text.
-    """
-    policy = {"missingColumns": "null", "extraColumns": "add"}
-    report = lake.ingest(lake.contract("a int", format_, **policy), body)
-    wanted = [{"id": n, "a": None, "more": text} for n, text in ((1, "007"), (2, "8"))]
-    assert lake.rows(report.branch) == wanted
-    assert "column a is not in the file: its rows have null" in report.schema_changes
 
 
 def test_a_new_column_and_wider_types_are_published_with_the_file(lake: Table) -> None:
@@ -171,11 +127,11 @@ def test_a_file_is_registered_only_once_main_has_its_columns(lake: Table) -> Non
     newer = lake.ingest(new, parquet(a=[2**40, 6], b=["x", "y"]))
     lake.publish(old, parquet(a=ints(7, 8)))
     with pytest.raises(CannotRebase, match="COLUMNS_CHANGED"):
-        lake.registered(newer)
+        lake.job.registered(newer)
     lake.publish(new, parquet(a=[9, 10], b=["r", "s"]))
     main = {*((n, None) for n in (1, 2, 7, 8)), (9, "r"), (10, "s")}
     for waiting, own in ((newer, {(2**40, "x"), (6, "y")}), (older, {(3, None), (4, None)})):
-        rows = lake.rows(lake.registered(waiting))
+        rows = lake.rows(lake.job.registered(waiting))
         assert {(row["a"], row["b"]) for row in rows} == main | own
 
 
@@ -247,13 +203,7 @@ def test_a_nested_field_that_is_required_must_be_there(lake: Table) -> None:
 
 def test_a_table_that_allows_no_null_takes_a_bad_file_as_evidence(lake: Table) -> None:
     """NOT NULL is lifted on the branch, so that the audit can show the bad row."""
-    services = lake.job.services
-    catalog = RestCatalog(
-        "lake", uri=f"{services.nessie_uri}/iceberg/main", token=services.tokens["publisher"]
-    )
-    catalog.create_namespace_if_not_exists("tests")
-    required = NestedField(1, "id", LongType(), required=True)
-    catalog.create_table(lake.name, Schema(required, NestedField(2, "a", IntegerType())))
+    lake.made_elsewhere(*_REQUIRED)
     report = lake.ingest(lake.contract("a int"), parquet(id=[1, None], a=ints(1, 2)))
     assert [check.id for check in report.failed] == ["id.nullValues"]
     assert report.schema_changes == ("table: NOT NULL lifted from column id",)
@@ -262,10 +212,7 @@ def test_a_table_that_allows_no_null_takes_a_bad_file_as_evidence(lake: Table) -
 
 def test_identifier_fields_are_named_with_the_remedy(lake: Table) -> None:
     """They allow no bad row on the branch; once they are dropped the same file passes."""
-    main = lake.job.services.at("main")
-    main.create_namespace_if_not_exists("tests")
-    fields = NestedField(1, "id", LongType(), required=True), NestedField(2, "a", IntegerType())
-    main.create_table(lake.name, Schema(*fields, identifier_field_ids=[1]))
+    lake.made_elsewhere(*_REQUIRED, identifier_field_ids=[1])
     refused = lake.ingest(lake.contract("a int"), parquet(a=ints(1, 2)))
     assert reason(refused).code == "TABLE_MISMATCH"
     assert f"ALTER TABLE {lake.name} DROP IDENTIFIER FIELDS id" in reason(refused).message
@@ -293,10 +240,7 @@ def test_what_iceberg_refuses_of_a_column_is_the_reason(lake: Table) -> None:
 @pytest.mark.parametrize("extra", ["fail", "add"])
 def test_a_type_that_spark_lacks_is_the_reason(lake: Table, extra: str) -> None:
     """A table of another engine may have one, and no retry changes that."""
-    main = lake.job.services.at("main")
-    main.create_namespace_if_not_exists("tests")
-    fields = NestedField(1, "id", LongType()), NestedField(2, "a", TimeType())
-    main.create_table(lake.name, Schema(*fields))
+    lake.made_elsewhere(_ID, NestedField(2, "a", TimeType()))
     report = lake.ingest(lake.contract("", extraColumns=extra), parquet())
     assert reason(report).code == "TABLE_MISMATCH"
     assert "Spark does not support time fields" in reason(report).message
@@ -309,10 +253,7 @@ def test_a_value_that_another_engines_type_lacks_is_the_reason(
     lake: Table, type_: PrimitiveType, physical: str, value: Any
 ) -> None:
     """Spark reads both types as wider ones, and Iceberg refuses the value without a second try."""
-    main = lake.job.services.at("main")
-    main.create_namespace_if_not_exists("tests")
-    fields = NestedField(1, "id", LongType()), NestedField(2, "a", type_)
-    main.create_table(lake.name, Schema(*fields))
+    lake.made_elsewhere(_ID, NestedField(2, "a", type_))
     a = {"name": "a", "logicalType": "string", "physicalType": physical}
     report = lake.ingest(lake.contract("", "parquet", a), parquet(a=[value, value]))
     assert reason(report).code == "BAD_VALUE"
@@ -393,13 +334,11 @@ def test_a_name_by_which_older_files_are_read_is_no_new_column(lake: Table) -> N
 
     Without field ids Iceberg reads them by the table's name mapping, which keeps former names.
     """
-    services = lake.job.services
     key = f"data/{uuid.uuid4()}.parquet"
-    services.s3.put_object(Bucket=LAKE_BUCKET, Key=key, Body=file_of({"id": [1], "a": [7]}))
-    main = services.at("main")
-    main.create_namespace_if_not_exists("tests")
-    fields = NestedField(1, "id", LongType()), NestedField(2, "a", LongType())
-    main.create_table(lake.name, Schema(*fields)).add_files([f"s3://{LAKE_BUCKET}/{key}"])
+    body = file_of({"id": [1], "a": [7]})
+    lake.job.services.s3.put_object(Bucket=LAKE_BUCKET, Key=key, Body=body)
+    theirs = lake.made_elsewhere(_ID, NestedField(2, "a", LongType()))
+    theirs.add_files([f"s3://{LAKE_BUCKET}/{key}"])
     renamed = _renamed(lake, "c", "a")
     lake.publish(renamed, file_of({"id": [2], "c": [8]}))
     before = [{"id": 1, "c": 7}, {"id": 2, "c": 8}]

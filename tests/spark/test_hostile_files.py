@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lakegate.limits import Limits
-from tests.fakes.lying_parquet import TERA, parquet, promising, renamed, wide, with_page
+from tests.fakes.lying_parquet import parquet, promising, renamed, wide, with_page
 from tests.spark.conftest import Read
 
 pytestmark = pytest.mark.spark
@@ -29,7 +29,6 @@ def test_a_page_that_unpacks_to_too_much_ends_its_own_file(reading: Reading, cod
 @pytest.mark.parametrize(
     ("body", "code"),
     [
-        (promising(TERA, TERA), "TOO_MANY_ROWS"),
         (promising(10**9, 10**9), "CORRUPT_FILE"),
         (wide(100_000), "TOO_MANY_COLUMNS"),
         (renamed(b"other"), "CORRUPT_FILE"),

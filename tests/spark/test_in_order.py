@@ -28,12 +28,12 @@ from tests.spark.test_write_modes import (
     _FIRST,
     _ID,
     _KEY,
-    _KEYS,
     _NAME,
     _OP,
     _SETTINGS,
     Row,
     Table,
+    keyed,
     row,
     upserted,
 )
@@ -115,28 +115,13 @@ def test_a_turn_is_like_its_files_one_by_one(
     """After random turns the counts of each file are a plain model's, as are all engines' rows."""
     draw, model = random.Random(len(settings)), dict[int, Row]()  # noqa: S311 - no secret
     table = Turns(job, _COLUMNS, settings)
-    for number in range(3):
+    for number in range(2):
         files = [_drawn(draw, settings, _FILES * number + n) for n in range(_FILES)]
         reports = table.publish_all(*files)
         assert [each.effect for each in reports] == [upserted(model, f, settings) for f in files]
+        assert [each.rows_read for each in reports] == list(map(len, files))
+        assert all(each.effect and each.rows_written == each.effect.added for each in reports)
         assert table.rows_by_all(tmp_path) == [model[id_] for id_ in sorted(model)]
-
-
-def test_a_turn_is_like_the_same_files_alone(job: Job) -> None:
-    """The reports of a turn have the counts and results, and its table the rows, of files alone."""
-    draw = random.Random(3)  # noqa: S311 - no secret
-    files = [_drawn(draw, _SETTINGS, n) for n in range(_FILES)]
-    one, together = Turns(job, _COLUMNS, _SETTINGS), Turns(job, _COLUMNS, _SETTINGS)
-    alone = [one.publish(*file) for file in files]
-    reports = together.publish_all(*files)
-    assert [_essence(each) for each in reports] == [_essence(each) for each in alone]
-    assert together.rows() == one.rows()
-
-
-def _essence(report: AuditReport) -> tuple[Any, ...]:
-    rows = (report.rows_read, report.rows_written, report.rows_rejected, report.rows_unreadable)
-    checks = [(each.id, each.status, each.counted, each.found) for each in report.checks]
-    return report.verdict, rows, report.effect, report.files, checks, report.schema_changes
 
 
 def test_a_refused_file_changes_nothing_for_the_others(job: Job) -> None:
@@ -237,16 +222,10 @@ def test_keys_of_a_turn_that_differ_least_are_two(job: Job) -> None:
 
     So it is within a turn, and for a row of the table.
     """
-    keys = [twin.declared(name, primaryKey=True) for name, twin in _KEYS.items()]
-    keys[2] |= {"partitioned": True, **options(partitionTransform="bucket[4]")}
-    arrow = {name: twin.arrow for name, twin in _KEYS.items()}
-    table = Turns(job, (_ID, *keys), {"writeMode": "upsert"}, arrow)
-    ones, same = ({n: getattr(twin, a) for n, twin in _KEYS.items()} for a in ("one", "same"))
-    others = [{**ones, name: twin.other} for name, twin in _KEYS.items()]
-    first = [{"id": n, **each} for n, each in enumerate([ones, *others])]
+    table, rows, like = keyed(Turns, job)
     updated = Effect(10, 10, added=1, removed=1, updated=1)
-    assert table.publish_all(first, [{"id": 100, **same}])[1].effect == updated
-    assert table.publish_all([{"id": 200, **same}])[0].effect == updated
+    assert table.publish_all(rows, [like])[1].effect == updated
+    assert table.publish_all([{**like, "id": 200}])[0].effect == updated
     assert [each["id"] for each in table.rows()] == [*range(1, 10), 200]
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from lakegate.audit.report import Status, Verdict
+from spark_jobs.one_pass.examined import WAY
 from spark_jobs.spark.step_metrics import Work, work_since
 from tests.spark.conftest import GOOD, Job, changed, parquet, reason
 from tests.spark.measuring import contract_of
@@ -21,7 +22,8 @@ FEW = {"metric": "rowCount", "mustBeGreaterThan": 5, "severity": "warning"}
 def test_a_good_file_is_on_its_branch_and_passes(job: Job, contract: Contract, table: str) -> None:
     """The rows of a good file are on its branch, at the reported hash; main is unchanged.
 
-    A failed check of severity warning is reported. A run that is repeated returns the same report.
+    Arrow writes and audits it, and the report says so. A failed check of severity warning is
+    reported. A run that is repeated returns the same report.
     """
     catalog = job.services.catalog
     before = catalog.head("main")
@@ -30,7 +32,9 @@ def test_a_good_file_is_on_its_branch_and_passes(job: Job, contract: Contract, t
     report = job.run(spec)
     assert job.run(spec) == report
     assert catalog.head("main") == before
-    assert (report.verdict, report.rows_written) == (Verdict.PASSED, 3)
+    assert (report.verdict, report.engine["write"]) == (Verdict.PASSED, WAY)
+    assert {check.tier for check in report.checks} == {"file", "arrow"}
+    assert (len(report.files), report.rows_read, report.rows_written) == (1, 3, 3)
     assert [check.id for check in report.checks if check.status is Status.WARN] == ["rowCount"]
     assert job.rows(table, report.branch) == [
         dict(zip(GOOD, row, strict=True)) for row in zip(*GOOD.values(), strict=True)

@@ -15,7 +15,6 @@ from tests.spark.test_in_order import Turns
 from tests.spark.test_write_modes import Row
 
 pytestmark = pytest.mark.spark
-_REPEATED = ["id.duplicateValuesInTable"]
 _ID = {"name": "id", "logicalType": "integer"}
 _UNIQUE = {**_ID, "quality": [whole_table(UNIQUE)]}
 _NAME = {"name": "name", "logicalType": "string"}
@@ -23,11 +22,10 @@ _DAY = {"name": "day", "logicalType": "date", "partitioned": True}
 _PAIR = whole_table({**UNIQUE, "arguments": {"properties": ["name", "id"]}})
 _OPEN = {**UNIQUE, **options(scope="table", where="name <> 'n7'")}
 _QUERY = custom("rowExpression", expression="hash(id) <> 0")
-_FILES = ((None, 1, 2, None), (3,), (7, 3), (8, 7, 9), (12, 12), (13,))
+_FILES = ((None, 1, 2, None), (3,), (7, 3), (8, 7, 9), (12, 12))
 _TABLES: Mapping[str, tuple[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]]] = {
     "plain": ((_UNIQUE, _NAME), ()),
-    "two columns, partitioned": ((_ID, _NAME, _DAY), (_PAIR,)),
-    "two keys, a query of rows": ((_UNIQUE, _NAME), (_PAIR, _QUERY)),
+    "two keys, partitioned, a query of rows": ((_UNIQUE, _NAME, _DAY), (_PAIR, _QUERY)),
     "a float, a condition": (({**_ID, "logicalType": "number", "quality": [_OPEN]}, _NAME), ()),
 }
 
@@ -95,18 +93,6 @@ def test_files_with_new_keys_are_one_commit(job: Job) -> None:
     reports = table.publish_all(*(_rows(10 * n, 10 * n + 1) for n in range(1, 30)))
     assert {each.rows_written for each in reports} == {2}
     assert len(job.rows(table.name, "main")) == 63
-
-
-def test_a_key_of_an_earlier_file_ends_a_turn(job: Job) -> None:
-    """The files before the first that has a key of another pass; that one waits for them."""
-    table = Turns(job, (_UNIQUE, _NAME), {})
-    files = [_rows(n) for n in (1, 2, 3, 4, 5, 3, 7)]
-    reports = table.turn(*files)
-    assert [each.verdict for each in reports] == [Verdict.PASSED] * 5
-    job.publish(reports[0])
-    (refused,) = table.turn(*files[5:])
-    assert [each.id for each in refused.failed] == _REPEATED
-    assert table.turn(files[6])[0].verdict is Verdict.PASSED
 
 
 def test_a_key_of_main_ends_a_turn(job: Job) -> None:

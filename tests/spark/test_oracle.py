@@ -1,6 +1,5 @@
 """The audit's numbers equal those of plain Python for generated rows and contracts."""
 
-import json
 import math
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
@@ -182,8 +181,3 @@ def test_every_number_is_the_oracles(
             spread = sum(abs(float(v)) for v in values if isinstance(v, float) and v == v)  # noqa: PLR0124
             slack = 0.5 if check.metric is Metric.AGE else spread * 1e-14
             assert got.value == pytest.approx(wanted, rel=1e-9, abs=slack), check
-
-
-def test_contracts_are_made_of_json() -> None:
-    """Numbers of any digits reach the contract unchanged."""
-    assert json.loads(_unquoted(json.dumps([_written(Decimal("0.10"))]))) == [0.1]

@@ -95,14 +95,6 @@ def _judged(limits: dict[str, Any], rows: RowCounts) -> Sequence[CheckResult]:
     return verdict.judge(contract, rows, measured)
 
 
-def test_a_file_of_bad_rows_alone_is_not_published(job: Job, table: str) -> None:
-    """A file whose rows are all quarantined is rejected as empty."""
-    body = b"id,amount,name\n1,-1,n1\n2,-2,n2\n"
-    report = job.ingest(body, _contract(table, {"maxPercent": 100}), table)
-    assert (report.verdict, _outcome(report)) == (Verdict.REJECTED, (2, 2, 0))
-    assert "file.has_rows" in {check.id for check in report.failed}
-
-
 def test_unparseable_cells_become_null_on_request_only(job: Job, table: str) -> None:
     """Unparseable rows are quarantined; on request such cells become null instead."""
     columns: list[Mapping[str, Any]] = [

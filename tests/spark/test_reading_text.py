@@ -160,11 +160,6 @@ def test_numbers_may_have_a_decimal_comma(reading: Reading) -> None:
     assert found.bad == ["2;1.5;1,0;x", "3;1;1.234,5;y"]
 
 
-def test_tsv_is_csv_with_tabs(reading: Reading) -> None:
-    """A file of tab-separated values needs no options."""
-    assert reading(b"id\tname\n1\ta,b\n", "tsv", TWO).rows == [(1, "a,b")]
-
-
 PACKED = gzip.compress(b"id,name\n1,a\n2,b\n", mtime=0)
 
 

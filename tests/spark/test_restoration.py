@@ -2,14 +2,13 @@
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.io.pyarrow import ArrowScan
 
-from infra.local.settings import LAKE_BUCKET
 from lakegate.audit.report import AuditReport, Verdict
 from lakegate.job.change import Effect, restoration
 from tests.spark.conftest import Job, new_table, parquet, reason
@@ -44,13 +43,9 @@ class Lake:
 
     def restore(self, to: str, contract: str = "") -> AuditReport:
         """Run a restoration to a commit of main, and return its report."""
-        services = self.job.services
-        change = restoration(self.table, to, services.catalog.head("main"), "Ann", uuid.uuid4().hex)
-        body = change.to_json().encode()
-        services.s3.put_object(Bucket=LAKE_BUCKET, Key=change.key, Body=body)
-        version = services.put_contract(self.table, contract or self.contract())
-        spec = services.spec(change.landed(LAKE_BUCKET), version, self.table)
-        return self.job.run(replace(spec, change=True))
+        head, token = self.job.services.catalog.head("main"), uuid.uuid4().hex
+        change = restoration(self.table, to, head, "Ann", token)
+        return self.job.run(self.job.change(change, contract or self.contract()))
 
     def rows(self, branch: str = "main") -> list[tuple[Any, ...]]:
         """Return the rows on a branch."""

@@ -25,7 +25,7 @@ from infra.local.java import (
     java_home,
 )
 from tests.contract.aws import ACCOUNT
-from tests.fakes.damaged_parquet import spinning, written
+from tests.fakes.damaged_parquet import written
 from tests.unit.contract.contract_texts import contract_text
 from tests.waiting import PATIENCE, eventually
 
@@ -135,13 +135,17 @@ def bench(tmp_path_factory: pytest.TempPathFactory, s3: str) -> Iterator[Bench]:
 
 
 def test_a_run_is_executed_as_spark_submit_would(bench: Bench) -> None:
-    """The entry point is __main__ and has its arguments and a session with its settings."""
+    """The entry point is __main__ and has its arguments and a session with its settings.
+
+    Whatever zone the machine is in, the JVM is in UTC, so that ORC's times stay.
+    """
     ended = bench.run(
         """if __name__ == "__main__":
             import json, sys
             names = ("spark.mine", "spark.sql.session.timeZone", "spark.sql.shuffle.partitions")
+            zone = spark._jvm.java.util.TimeZone.getDefault().getID()
             hadoop = spark._jsparkSession.sessionState().newHadoopConf().get("fs.mine")
-            print(json.dumps([sys.argv[1:], hadoop, *map(spark.conf.get, names)]))""",
+            print(json.dumps([sys.argv[1:], zone, hadoop, *map(spark.conf.get, names)]))""",
         "a b",
         "{}",
         conf={
@@ -150,7 +154,7 @@ def test_a_run_is_executed_as_spark_submit_would(bench: Bench) -> None:
             "spark.hadoop.fs.mine": "yes",
         },
     )
-    assert ended.found == [["a b", "{}"], "yes", "x=y", "UTC", "7"]
+    assert ended.found == [["a b", "{}"], "UTC", "yes", "x=y", "UTC", "7"]
     assert ended.said["details"] == ""
 
 
@@ -197,12 +201,6 @@ def test_a_run_leaves_nothing_to_the_next(bench: Bench, tmp_path: Path, ending: 
         "job": None,
         "names": ["spark_catalog", "default"],
     }
-
-
-def test_the_jvm_is_in_utc(bench: Bench) -> None:
-    """Whatever zone the machine is in (Java says `UTC` of no machine), ORC's times stay."""
-    script = "import json; print(json.dumps(spark._jvm.java.util.TimeZone.getDefault().getID()))"
-    assert bench.run(script).found == "UTC"
 
 
 def test_runs_do_not_fill_the_jvm(bench: Bench) -> None:
@@ -313,30 +311,6 @@ def _cancelled(bench: Bench, run: str) -> bool:
     return True
 
 
-SPIN = """
-import sys
-sys.path.insert(0, {checkout!r})
-from spark_jobs.spark.stall import cancel_when_stalled
-spark.read.parquet({sound!r}).collect()  # a first read loads classes for seconds
-with cancel_when_stalled(spark, 5, pause=0.1):
-    spark.read.schema("id bigint").parquet({file!r}).collect()
-"""
-
-
-def test_a_task_that_spins_is_given_up_with_its_driver(bench: Bench, tmp_path: Path) -> None:
-    """A run with an endless task is ended in time, and the next run has another driver."""
-    file = tmp_path / "file.parquet"
-    file.write_bytes(spinning())
-    sound = tmp_path / "sound.parquet"
-    sound.write_bytes(written({"id": [1]}))
-    script = SPIN.format(checkout=str(Path(__file__).parents[2]), file=str(file), sound=str(sound))
-    ended = bench.run(script)
-    assert ended.said["exit"] == 1
-    assert "TIMED_OUT" in ended.stderr
-    # The driver leaves only if the task still spins by then; either way the next run works.
-    assert bench.run("print(spark.range(3).count())").found == 3
-
-
 SLOW_PATTERN = """
 import sys
 from pathlib import Path
@@ -352,7 +326,10 @@ ingest(spec, Landed(file, contract, home), local_session(spark, spec, home), Loc
 
 
 def test_a_pattern_that_takes_forever_ends_its_file(bench: Bench, tmp_path: Path) -> None:
-    """A file on which Java searches without end is ended in time, and the reason names patterns."""
+    """A file on which Java searches without end is ended in time, and the reason names patterns.
+
+    The next run has another driver, if the task still spins by then.
+    """
     column = "- {name: a, logicalType: string, logicalTypeOptions: {pattern: '%s'}}"
     text = contract_text(column % r"^(?!x)(\w{1,50} ?){1,20}!$")
     file = tmp_path / "file.parquet"
@@ -362,29 +339,26 @@ def test_a_pattern_that_takes_forever_ends_its_file(bench: Bench, tmp_path: Path
     assert ended.said["exit"] == 1
     assert "TIMED_OUT" in ended.stderr
     assert "a pattern of the contract" in ended.stderr
+    assert bench.run("print(spark.range(3).count())").found == 3
 
 
-@pytest.mark.parametrize(
-    ("script", "why"),
-    [
-        ("spark._jvm.java.lang.System.exit(3)", "its JVM ended with exit code 3"),
-        ("import os; os.kill(os.getpid(), 9)", "process was killed by signal 9"),
-    ],
-)
-def test_a_run_that_dies_takes_the_driver_with_it(bench: Bench, script: str, why: str) -> None:
-    """If a run or the JVM dies, the driver reports it and ends, with all that may still run."""
-    ended = bench.run(script)
-    assert why in ended.said["lost"]
+def test_a_jvm_that_dies_takes_the_driver_with_it(bench: Bench) -> None:
+    """If the JVM dies, the driver reports it and ends, with all that may still run."""
+    ended = bench.run("spark._jvm.java.lang.System.exit(3)")
+    assert "its JVM ended with exit code 3" in ended.said["lost"]
     eventually(lambda: bench.driver and not bench.driver.is_alive)
 
 
 def test_a_run_has_so_much_memory_beside_the_jvm(bench: Bench) -> None:
-    """A run is killed once its own process takes more, as a worker of EMR Serverless is."""
+    """A run is killed once its own process takes more, as a worker of EMR Serverless is.
+
+    The driver reports it, as any other end by a signal.
+    """
     script = "import time; held = bytearray({0}); held[::4096] = bytes(len(held) // 4096); {1}"
     fits = bench.run(script.format(64 << 20, "print(spark.range(3).count())"), beside=1 << 30)
     assert fits.found == 3
     ended = bench.run(script.format(1 << 30, "time.sleep(60)"), beside=512 << 20)
-    assert "killed by signal 9" in ended.said["lost"]
+    assert "process was killed by signal 9" in ended.said["lost"]
     assert "beside the JVM" in ended.stderr
 
 

@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -14,7 +14,6 @@ from pyiceberg.table import Table
 from functions.adapters.iceberg.file_io import CLIENT
 from functions.adapters.nessie import Catalog
 from functions.model.commits import line_and_base
-from infra.local.settings import LAKE_BUCKET
 from lakegate.audit.report import AuditReport, Verdict
 from lakegate.job.change import Effect, Takeover
 from tests.services import Services
@@ -78,11 +77,7 @@ class Branch:
         head = head or catalog.head(self.name)
         line, since = line_and_base(catalog.log_of(head), catalog.log())
         change = Takeover(self.name, line[-1].hash, head, since).change(self.table, "Ann")
-        body = change.to_json().encode()
-        self.services.s3.put_object(Bucket=LAKE_BUCKET, Key=change.key, Body=body)
-        version = self.services.put_contract(self.table, contract(self.table))
-        spec = self.services.spec(change.landed(LAKE_BUCKET), version, self.table)
-        return self.job.run(replace(spec, change=True))
+        return self.job.run(self.job.change(change, contract(self.table)))
 
     def rows(self, branch: str = "main") -> list[tuple[Any, ...]]:
         """Return the rows on a branch."""
@@ -104,46 +99,63 @@ def rows(table: Table, **columns: Any) -> pa.Table:
     return pa.table(columns, schema=table.schema().as_arrow())
 
 
-def branched(job: Job) -> Branch:
-    """Return a new branch off main, after a table got two files there."""
-    table, name = new_table(), f"write/{uuid.uuid4().hex}"
-    branch = Branch(job, table, name)
-    branch.publish(id=[1, 2], name=["n1", "n2"])
-    branch.publish(id=[3], name=["n3"])
+def published(job: Job) -> str:
+    """Return a new table that got two files on main."""
+    table = new_table()
+    for columns in ({"id": [1, 2], "name": ["n1", "n2"]}, {"id": [3], "name": ["n3"]}):
+        job.publish(job.ingest(parquet(columns), contract(table), table))
+    return table
+
+
+@pytest.fixture(scope="module")
+def shared(job: Job) -> str:
+    """Return a table that no test changes on main."""
+    return published(job)
+
+
+def branched(job: Job, table: str) -> Branch:
+    """Return a new branch off main."""
+    name = f"write/{uuid.uuid4().hex}"
     Catalog(job.services.nessie_uri, job.services.tokens["writer"]).create_branch(name)
-    return branch
+    return Branch(job, table, name)
 
 
 @pytest.fixture
-def branch(job: Job) -> Branch:
-    """Return a branch off main of the test's own."""
-    return branched(job)
+def branch(job: Job, shared: str) -> Branch:
+    """Return a branch of the test's own, off a main that stays as it is."""
+    return branched(job, shared)
 
 
-def test_only_rows_come_and_what_main_gained_stays(branch: Branch) -> None:
+@pytest.fixture
+def moving(job: Job) -> Branch:
+    """Return a branch off a main that has a table of the test's own."""
+    return branched(job, published(job))
+
+
+def test_only_rows_come_and_what_main_gained_stays(moving: Branch) -> None:
     """Rows appended by pyiceberg come in files of Lakegate's, beside a file that came meanwhile."""
-    branch.append(id=[4, 5], name=["n4", "n5"])
-    branch.publish(id=[6], name=["n6"])
-    report = branch.taken()
+    moving.append(id=[4, 5], name=["n4", "n5"])
+    moving.publish(id=[6], name=["n6"])
+    report = moving.taken()
     assert report.verdict is Verdict.PASSED, report.reason
     assert report.effect == Effect(4, 6, 2, 0)
-    theirs = branch.files(branch.name) - branch.files("main")
+    theirs = moving.files(moving.name) - moving.files("main")
     assert len(theirs) == 1
-    branch.job.publish(report)
-    assert [id_ for id_, _ in branch.rows()] == [1, 2, 3, 4, 5, 6]
-    assert branch.files("main").isdisjoint(theirs)
+    moving.job.publish(report)
+    assert [id_ for id_, _ in moving.rows()] == [1, 2, 3, 4, 5, 6]
+    assert moving.files("main").isdisjoint(theirs)
 
 
-def test_what_the_branch_updates_and_deletes_is_replaced(branch: Branch) -> None:
+def test_what_the_branch_updates_and_deletes_is_replaced(moving: Branch) -> None:
     """Rows that Spark updated and deleted on the branch are so on main; others stay as they are."""
-    branch.sql("UPDATE TABLE_ SET name = 'n20' WHERE id = 2")
-    branch.sql("DELETE FROM TABLE_ WHERE id = 3")
-    branch.publish(id=[6], name=["n6"])
-    report = branch.taken()
+    moving.sql("UPDATE TABLE_ SET name = 'n20' WHERE id = 2")
+    moving.sql("DELETE FROM TABLE_ WHERE id = 3")
+    moving.publish(id=[6], name=["n6"])
+    report = moving.taken()
     assert report.verdict is Verdict.PASSED, report.reason
     assert report.effect == Effect(4, 3, 1, 2)
-    branch.job.publish(report)
-    assert branch.rows() == [(1, "n1"), (2, "n20"), (6, "n6")]
+    moving.job.publish(report)
+    assert moving.rows() == [(1, "n1"), (2, "n20"), (6, "n6")]
 
 
 def test_a_branch_that_breaks_the_contract_is_rejected(branch: Branch) -> None:
@@ -166,12 +178,12 @@ def test_what_moves_after_the_request_is_not_taken_over(branch: Branch) -> None:
     assert branch.taken(head).effect == Effect(3, 4, 1, 0)
 
 
-def test_both_changed_the_same_rows(branch: Branch) -> None:
+def test_both_changed_the_same_rows(moving: Branch) -> None:
     """If main rewrote a data file that the branch changed, no row of main is lost."""
-    branch.sql("UPDATE TABLE_ SET name = 'n20' WHERE id = 2")
-    session = branch.job.session("main", "publisher")
-    session.sql(f"UPDATE lake.{branch.table} SET name = 'n10' WHERE id = 1")
-    assert reason(branch.taken()).code == "TABLE_MOVED"
+    moving.sql("UPDATE TABLE_ SET name = 'n20' WHERE id = 2")
+    session = moving.job.session("main", "publisher")
+    session.sql(f"UPDATE lake.{moving.table} SET name = 'n10' WHERE id = 1")
+    assert reason(moving.taken()).code == "TABLE_MOVED"
 
 
 @pytest.mark.parametrize(
@@ -191,8 +203,7 @@ def test_only_rows_are_taken_over(branch: Branch, statement: str, code: str) -> 
 
 def test_files_elsewhere_are_refused(branch: Branch, job: Job) -> None:
     """A branch that lists another table's data file does not get its rows into this one."""
-    other = branched(job)
-    (task, *_) = other.services.at("main").load_table(other.table).scan().plan_files()
+    (task, *_) = job.services.at("main").load_table(published(job)).scan().plan_files()
     with (
         branch.by_pyiceberg().transaction() as transaction,
         transaction.update_snapshot().fast_append() as update,

@@ -297,10 +297,8 @@ def test_a_check_that_cannot_be_answered_is_an_error(shop: Shop) -> None:
         ("rows,sum(amount)\n3,6.60\n", 0),
         ("[]", "one JSON object"),
         ("{", "not JSON"),
-        ('{"rows": 3}', "must state exactly rows, sum(id)"),
         (STATED.replace("6", "null"), "not a number"),
         (STATED.replace('"rows": 3', '"rows": 3, "rows": 4'), "states rows twice"),
-        ("rows,sum(amount), rows\n3,6.60,3\n", "states rows twice"),
         ("[" * 99_999, "not JSON"),
     ],
 )

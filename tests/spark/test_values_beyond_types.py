@@ -117,7 +117,7 @@ def test_decimals_of_too_many_digits_are_refused(reading: Reading, column: str) 
 
 def test_times_of_day_are_refused_with_what_to_do(reading: Reading) -> None:
     """A file with times of day is refused, whatever type its contract has."""
-    for type_ in (pa.time64("us"), pa.time32("ms"), pa.time64("ns")):
-        for column in ("string", "integer", "timestamp"):
-            found = reading(written({"a": pa.array([1], type_)}), "parquet", [("a", column)])
-            assert found.code == "UNREADABLE_TYPE", (type_, column)
+    types = pa.time64("us"), pa.time32("ms"), pa.time64("ns")
+    for type_, column in zip(types, ("string", "integer", "timestamp"), strict=True):
+        found = reading(written({"a": pa.array([1], type_)}), "parquet", [("a", column)])
+        assert found.code == "UNREADABLE_TYPE", (type_, column)

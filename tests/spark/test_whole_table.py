@@ -8,8 +8,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from functions.adapters.iceberg.tables import Tables
-from functions.model.intent import Intent
 from infra.local.settings import LAKE_BUCKET
 from lakegate.audit.failing_rows import told
 from lakegate.audit.report import AuditReport, Verdict
@@ -55,12 +53,8 @@ class Gate:
 
     def register(self, spec: JobSpec, report: AuditReport) -> JobSpec:
         """Register an audited file on a fresh branch; return the job spec of its re-audit."""
-        services = self.job.services
-        fresh = f"publish/{self.table}/{spec.ingestion[:12]}-{spec.attempt}"
-        base = services.catalog.create_branch(fresh)
-        tables = Tables(services.nessie_uri, services.tokens["publisher"], services.s3)
-        audited = Intent(report.branch, report.audited_hash)
-        assert tables.append_again(self.table, [audited], fresh) == {}
+        catalog = self.job.services.catalog
+        base, fresh = catalog.head("main"), self.job.registered(report)
         return replace(
             spec,
             attempt=spec.attempt + 1,
@@ -68,7 +62,7 @@ class Gate:
             base_hash=base,
             report_key=report_key(self.table, spec.ingestion, spec.attempt + 1),
             reaudit_base=spec.base_hash,
-            audited_hash=services.catalog.head(fresh),
+            audited_hash=catalog.head(fresh),
             earlier_report=spec.report_key,
         )
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -14,7 +14,6 @@ from tests.spark.measuring import custom, options
 ROWS = 4
 _MICRO = timedelta(microseconds=1)
 _NEW_YEAR = datetime(1969, 1, 1, tzinfo=UTC)
-_LAST = datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
 INVALID, NULL = ".invalidValues", ".nullValues"
 
 
@@ -62,10 +61,6 @@ def _ruled(
 def _texts() -> Iterator[Twin]:
     yield Twin("required", {"logicalType": "string", "required": True}, *_last("", None), NULL)
     yield _declared("pattern", "string", "12345", "12345\n", pattern="^[0-9]{5}$")
-    yield _declared("pattern anywhere", "string", "abc", "ac", pattern="b")
-    yield _declared("pattern of blanks", "string", "a", "\u00a0", pattern=r"\S")
-    yield _declared("pattern of one", "string", "\U0001f600", "e\u0301", pattern="^.$")
-    yield _declared("pattern with quotes", "string", "a'\\", "a'", pattern="^a'\\\\$")
     yield _declared("minLength", "string", "\U0001f600a", "\U0001f600", minLength=2)
     yield _declared("maxLength", "string", "\U0001f600a", "\U0001f600ab", maxLength=2)
     yield _declared("varchar", "string varchar(2)", "ab", "abc")
@@ -84,17 +79,9 @@ def _texts() -> Iterator[Twin]:
 
 def _enums() -> Iterator[Twin]:
     for logical, good, bad, written in (
-        ("string", "A", "a", "A"),
-        ("string", "A", "A ", "A"),
         ("string", "it's a \\ ${env:HOME}", "it's a \\ ", "it's a \\ ${env:HOME}"),
         ("integer int", 7, 8, 7),
-        ("integer", 2**53 + 1, 2**53, 2**53 + 1),
-        ("number decimal(4,2)", Decimal("0.10"), Decimal("0.11"), 0.1),
-        ("number", 0.1, math.nextafter(0.1, 1), 0.1),
         ("number", -0.0, math.nan, 0),
-        ("number float", 0.1, 0.2, 0.1),
-        ("boolean", True, False, True),
-        ("date", date(1, 1, 1), date(1, 1, 2), "0001-01-01"),
         ("timestamp", _NEW_YEAR, _NEW_YEAR + _MICRO, "1969-01-01T01:00:00+01:00"),
     ):
         kind, _, physical = logical.partition(" ")
@@ -104,23 +91,8 @@ def _enums() -> Iterator[Twin]:
 
 
 _RANGES: Sequence[Sequence[Any]] = (
-    ("integer int", 4, 5, 6, 5),
-    ("integer", 2**53, 2**53 + 1, 2**53 + 2, 2**53 + 1),
     ("integer decimal(38)", 10**37, 10**37 + 1, 10**37 + 2, 10**37 + 1),
-    ("number decimal(12,2)", Decimal("4.99"), Decimal("5.00"), Decimal("5.01"), 5),
     ("number float", 0.09999999403953552, 0.10000000149011612, 0.10000000894069672, 0.1),
-    ("number", math.nextafter(0.1, 0), 0.1, math.nextafter(0.1, 1), 0.1),
-    ("date", date(1582, 10, 14), date(1582, 10, 15), date(1582, 10, 16), "1582-10-15"),
-    (
-        "timestamp",
-        *(_LAST + n * _MICRO for n in (-1, 0, 1)),
-        "1969-12-31T23:59:59.999999Z",
-    ),
-    (
-        "timestamp timestamp_ntz",
-        *((_LAST + n * _MICRO).replace(tzinfo=None) for n in (-1, 0, 1)),
-        "1969-12-31T23:59:59.999999",
-    ),
     ("time", "11:59:59", "12:00:00", "12:00:01", "12:00:00"),
 )
 
@@ -141,19 +113,13 @@ def _ranges() -> Iterator[Twin]:
 
 
 def _numbers() -> Iterator[Twin]:
-    large = 12345678901234567890123456789012345676
     for logical, good, bad, step in (
         ("integer int", 6, 7, 3),
-        ("integer", 5, 6, 2.5),
-        ("integer", 3 * 10**18, 3 * 10**18 + 1, 10**17),
-        ("integer decimal(38)", Decimal(large), Decimal(large + 1), 7),
-        ("number decimal(12,2)", Decimal("1.15"), Decimal("1.16"), 0.05),
         ("number float", 0.30000001192092896, 0.35, 0.1),
         ("number", 0.3, 0.1 + 0.2, 0.1),
-        ("number", 0.0, math.inf, 1),
     ):
         yield _declared(f"multipleOf {step} {logical}", logical, good, bad, multipleOf=step)
-    for format_, good, bad in (
+    for format_, fits, beyond in (
         ("i8", 127, 128),
         ("i8", -128, -129),
         ("i16", 32767, 32768),
@@ -162,7 +128,7 @@ def _numbers() -> Iterator[Twin]:
         ("u32", 2**32 - 1, 2**32),
         ("u64", Decimal(2**64 - 1), Decimal(2**64)),
     ):
-        yield _declared(f"format {format_} {bad}", "integer", good, bad, format=format_)
+        yield _declared(f"format {format_} {beyond}", "integer", fits, beyond, format=format_)
 
 
 def _struct(*fields: Mapping[str, Any], **more: Any) -> dict[str, Any]:
@@ -226,40 +192,19 @@ def _within(map_: Mapping[str, Any]) -> Iterator[Twin]:
     yield Twin("four levels", deep, *_last(*wrapped), ".x.y[].a.nullValues")
 
 
-_COUNTS: Sequence[tuple[str, Any, int, int]] = (
-    ("mustBe", 2, 2, 1),
-    ("mustNotBe", 2, 1, 2),
-    ("mustBeGreaterThan", 1, 2, 1),
-    ("mustBeGreaterOrEqualTo", 2, 2, 1),
-    ("mustBeLessThan", 2, 1, 2),
-    ("mustBeLessOrEqualTo", 2, 2, 3),
-    ("mustBeBetween", [1, 2], 1, 0),
-    ("mustBeBetween", [1, 2], 2, 3),
-    ("mustNotBeBetween", [1, 2], 0, 1),
-    ("mustNotBeBetween", [1, 2], 3, 2),
-)
-
-
 def _operators() -> Iterator[Twin]:
-    for operator, threshold, good, bad in _COUNTS:
-        share = [25 * n for n in threshold] if isinstance(threshold, list) else 25 * threshold
-        for unit, bound in (("rows", threshold), ("percent", share)):
-            rule = {"metric": "nullValues", "unit": unit, operator: bound}
-            yield _ruled(
-                f"{operator} {good} {bad} {unit}", "integer", rule, _holes(good), _holes(bad)
-            )
-        tenths = [n / 10 for n in threshold] if isinstance(threshold, list) else threshold / 10
-        mean = custom("mean", **{operator: tenths})
-        name = f"{operator} {good} {bad} of a mean"
-        yield _ruled(name, "number", mean, _around(good / 10), _around(bad / 10))
+    for operator, bounds, unit, good, bad in (
+        ("mustNotBe", 2, "rows", 1, 2),
+        ("mustBeGreaterThan", 1, "rows", 2, 1),
+        ("mustBeGreaterOrEqualTo", 50, "percent", 2, 1),
+        ("mustBeBetween", [25, 50], "percent", 2, 3),
+    ):
+        rule = {"metric": "nullValues", "unit": unit, operator: bounds}
+        yield _ruled(operator, "integer", rule, _holes(good), _holes(bad))
 
 
 def _holes(nulls: int) -> list[int | None]:
     return [*[None] * nulls, *[1] * (ROWS - nulls)]
-
-
-def _around(mean: float) -> list[float]:
-    return [mean - 0.3, mean + 0.3, mean, mean]
 
 
 def _library() -> Iterator[Twin]:
@@ -342,23 +287,12 @@ def _aggregates() -> Iterator[Twin]:
     yield _ruled("stddev", "number", spread, [1.0, 2.0, 3.0, None], [1.0, 2.0, 3.1, None])
     total = custom("sum", mustBe=3)
     yield _ruled("sum", "integer", total, [1, None, 1, 1], [1, None, 1, 2])
-    large, huge = custom("sum", mustBe=4 * (2**63 - 1)), custom("sum", mustBeGreaterThan=0)
-    yield _ruled("sum beyond bigint", "integer", large, *_last(2**63 - 1, 2**63 - 2))
+    huge = custom("sum", mustBeGreaterThan=0)
     digits = Decimal(2 * 10**37), Decimal(9 * 10**37)
     yield _ruled("sum of no number", "integer decimal(38)", huge, *_last(*digits))
-    exact, few = custom("mean", mustBe=1.1), custom("mean", mustBeGreaterThan=0.3333)
-    cents = Decimal("1.10"), Decimal("1.11")
-    yield _ruled("mean of decimals", "number decimal(9,2)", exact, *_last(*cents))
-    yield _ruled("mean of few", "integer", few, [0, 0, 1, None], [0, 0, 1, 0])
-    yield _ruled(
-        "mean of nothing", "integer", custom("mean", mustBeLessThan=9), [1] * 4, [None] * 4
-    )
     now, hour, fresh = datetime.now(UTC), timedelta(hours=1), custom("freshness", mustBeLessThan=2)
     times = [now - 99 * hour, None, None, now], [now - 99 * hour, None, None, now - 3 * hour]
     yield _ruled("freshness", "timestamp", fresh, *times)
-    late = custom("freshness", mustBeLessThan=49)
-    good, bad = ([now.date() - n * 24 * hour, None] * 2 for n in (1, 3))
-    yield _ruled("freshness of days", "date", late, good, bad)
 
 
 TWINS: Sequence[Twin] = (

@@ -311,6 +311,13 @@ def test_a_column_may_have_an_unusual_name(name: str) -> None:
     assert parsed(f'- {{name: "{name}", logicalType: string}}').columns[1].name == name
 
 
+def test_one_name_never_means_two_columns() -> None:
+    """A column with the same name as a path to a nested one is refused."""
+    nested = "{name: a, logicalType: object, properties: [{name: b, logicalType: string}]}"
+    (problem,) = problems_of(contract_text(f"- {nested}\n- {{name: A.b, logicalType: string}}"))
+    assert "'A.b' is also what lies within another column" in problem.reason
+
+
 def test_columns_that_differ_in_case_only_are_refused() -> None:
     """Columns that differ only in case are refused with the line of the first, as in Spark."""
     found = problems_of(contract_text("- {name: ID, logicalType: string}"))
