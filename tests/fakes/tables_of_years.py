@@ -63,7 +63,6 @@ class Lake(FakeLake):
         self.removed: dict[str, StoredObject] = {}  # behind their delete markers
 
     def delete_objects(self, keys: Sequence[str]) -> None:
-        """See Lake.delete_objects."""
         wrong = {_data_file(key) for key in keys} & self._years.alive() if keys else set()
         assert not wrong, f"somebody can still read {sorted(wrong)}"
         done = keys if self.most < 0 else keys[: self.most]
