@@ -2,27 +2,23 @@
 
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import pytest
 
 from functions.adapters.ledger.items import size
 from functions.adapters.ledger.ledger import MOST_WRITES
-from functions.adapters.ledger.notes import Moved
-from functions.model import merge_commit, steps
+from functions.model import merge_commit
 from functions.model.ingestion import State
-from functions.pipeline.outcome.finish import finish, finish_published
-from functions.pipeline.publication.publish import publish
+from functions.pipeline.outcome.finish import finish_published
 from functions.pipeline.publication.rebase import Unit, unit_of
 from functions.pipeline.verdict.complete import judge
 from lakegate.errors import Transient
 from lakegate.job.landing import LandedObject, branch_name
 from tests.fakes.deployment import ORDERS, TABLE
-from tests.fakes.faults import Fault, ProcessDied, When
+from tests.fakes.faults import Fault
 from tests.fakes.scenario import FIRST, FOREVER, Scenario
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -54,29 +50,6 @@ def test_files_that_wait_are_published_by_one_commit(deployment: Scenario) -> No
     }
     assert commit.message == f"Publish 15 rows of 5 files to {TABLE}"
     assert {deployment.ingestion(each).merge_hash for each in landed} == {commit.hash}
-
-
-def test_a_branch_that_main_can_merge_joins_no_group(deployment: Scenario) -> None:
-    """A branch that main can still merge joins no group."""
-    landed = deployment.wait_together(2)
-    fresh = deployment.land("shop/orders/fresh.parquet")
-    deployment.fail("catalog.merge", times=FOREVER)
-    deployment.go(2)
-    deployment.journal.repair("catalog.merge")
-    assert deployment.states(fresh) == [State.AUDITED]
-    deployment.publish(landed[0])
-    assert deployment.states(*landed, fresh) == [State.PUBLISHED] * 2 + [State.AUDITED]
-
-
-def test_a_merged_ingestion_is_not_registered_again(deployment: Scenario) -> None:
-    """An ingestion that is merged, but not yet recorded as published, is left out of the group."""
-    landed = deployment.wait_together(3)
-    deployment.fail("catalog.merge", "after")
-    with pytest.raises(Transient):
-        deployment.publish(landed[0])
-    assert deployment.states(*landed) == [State.AUDITED] * 3
-    late = deployment.ended("shop/orders/late.parquet")
-    assert deployment.states(*landed, late) == [State.PUBLISHED] * 4
 
 
 def test_a_file_that_cannot_be_registered_blocks_no_other(deployment: Scenario) -> None:
@@ -144,17 +117,6 @@ def test_groups_are_published_by_one_commit(deployment: Scenario) -> None:
     assert len({each.merge_hash for each in members}) == 1
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_a_process_that_dies_as_groups_join_loses_nothing(deployment: Scenario, when: When) -> None:
-    """Groups of which a process died that gave them one intent come to main once."""
-    groups = waiting_groups(deployment, 3, 3)
-    deployment.kill("ledger.rebase", when)
-    with suppress(ProcessDied):
-        deployment.publish(groups[0][0])
-    deployment.settle()
-    assert set(deployment.states(*chain(*groups))) == {State.PUBLISHED}
-
-
 def test_no_group_has_more_bytes_than_a_transaction(deployment: Scenario) -> None:
     """Ingestions with large items are published and recorded in several groups."""
     landed = deployment.wait_together(24)
@@ -165,65 +127,6 @@ def test_no_group_has_more_bytes_than_a_transaction(deployment: Scenario) -> Non
     first = deployment.publish(landed[0])
     together = 4 * 1024**2 // (size(first) + 6_000)
     assert deployment.states(*landed).count(State.PUBLISHED) == len(first.group) == together
-
-
-def test_a_member_that_another_process_moved_on_is_left_to_it(deployment: Scenario) -> None:
-    """If another process changes a member before the write, the others are published without it."""
-    landed = deployment.wait_together(3)
-    other = deployment.ingestion(landed[1])
-
-    def take_over() -> None:
-        deployment.ledger.save(other.step("elsewhere", "2026-03-01T13"))
-
-    deployment.journal.strike("tables.append_again", Fault(take_over, "after"))
-    deployment.publish(landed[0])
-    assert deployment.states(*landed) == [State.PUBLISHED, State.AUDITED, State.PUBLISHED]
-
-
-def test_two_publishers_of_one_group_are_one(deployment: Scenario) -> None:
-    """A second publisher of the same files, in the middle of the first, changes nothing."""
-    landed = deployment.wait_together(3)
-    another = Fault(partial(deployment.publish, landed[1]), "after")
-    deployment.journal.strike("tables.append_again", another)
-    deployment.publish(landed[0])
-    assert deployment.states(*landed) == [State.PUBLISHED] * 3
-
-
-@pytest.mark.parametrize("point", ["catalog.branches", "announcements.send", "ledger.save_each"])
-def test_a_member_that_finishes_by_itself_leaves_nothing_undone(
-    deployment: Scenario, point: str
-) -> None:
-    """A process that finishes one member of a group leaves the others to the group's process."""
-    landed = deployment.wait_together(3)
-
-    def finish_alone() -> None:
-        finish(deployment.adapters, deployment.ingestion(landed[2]))
-
-    def strike() -> None:
-        deployment.journal.strike(point, Fault(finish_alone, "after"))
-
-    deployment.journal.strike("catalog.merge", Fault(strike, "after"))
-    deployment.publish(landed[0])
-    assert deployment.states(*landed) == [State.PUBLISHED] * 3
-    assert not any(steps.unfinished(deployment.ingestion(each)) for each in landed)
-
-
-def test_an_outdated_intent_publishes_nothing(deployment: Scenario) -> None:
-    """A process with an outdated intent finds its file published, or is refused."""
-    landed = deployment.wait_together(2)
-    old = [deployment.ingestion(each) for each in landed]
-    publish(deployment.adapters, old[0])
-    for each in old:
-        with suppress(Moved):
-            assert publish(deployment.adapters, each).state is State.PUBLISHED
-
-
-def test_a_contract_that_asks_for_more_runs_the_job_again(deployment: Scenario) -> None:
-    """If the contract's checks changed since the audit, the job runs again."""
-    landed = deployment.wait_together(2)
-    deployment.require_more()
-    deployment.publish(landed[0])
-    assert deployment.states(*landed) == [State.SUBMITTED, State.AUDITED]
 
 
 def test_a_contract_with_another_channel_changes_nothing(deployment: Scenario) -> None:
@@ -270,14 +173,6 @@ def test_a_group_joins_another_as_a_whole(
     assert deployment.states(*two, other) == [*expected, State.PUBLISHED]
 
 
-def test_a_file_of_another_contract_version_joins_no_group(deployment: Scenario) -> None:
-    """A file that was audited by an earlier contract joins no group of the current one."""
-    (old,) = deployment.wait_together(1)
-    deployment.require_more()
-    new = published_alone(deployment, "shop/orders/new.parquet", deployment.move_main)
-    assert deployment.states(old, new) == [State.AUDITED, State.PUBLISHED]
-
-
 def test_a_group_is_all_that_share_the_intent(deployment: Scenario) -> None:
     """Each member of a group finds all of them, itself the first."""
     first, second = deployment.share_an_intent(deployment.wait_together(2))
@@ -299,17 +194,6 @@ def test_a_member_with_another_intent_leaves_the_group(elsewhere: dict[str, Any]
     unit = unit_of(deployment.adapters, first)
     assert unit == Unit(first.intent, [first])
     assert not unit.complete
-
-
-def test_a_group_without_one_of_its_members_is_never_merged(deployment: Scenario) -> None:
-    """Main would have rows that its log names under no file: so the jobs run again."""
-    first, lost = deployment.share_an_intent(deployment.wait_together(2))
-    deployment.ledger.lose(lost.id)
-    deployment.publish(first)
-    again = deployment.ingestion(first)
-    assert (again.state, again.attempt) == (State.SUBMITTED, 2)
-    assert first.branch not in deployment.catalog.references()
-    assert deployment.on_main(first) == [False]
 
 
 def test_a_member_that_failed_meanwhile_keeps_its_evidence() -> None:
