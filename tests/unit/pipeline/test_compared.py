@@ -6,7 +6,7 @@ from functions.model import queueing
 from functions.model.ingestion import State
 from lakegate.job.landing import LandedObject
 from tests.fakes.deployment import ORDERS
-from tests.fakes.job import Script, passed
+from tests.fakes.job import Script, crashed_once, passed
 from tests.fakes.scenario import FIRST, Scenario
 from tests.unit.pipeline.test_turns import commits, known
 
@@ -74,6 +74,26 @@ def test_a_key_of_main_is_found_in_a_turn(deployment: Scenario) -> None:
     assert commits(deployment) == [["t"], ["b", "c", "d"], ["f"]]
 
 
+def test_a_file_with_an_own_run_within_a_turn_stops_nobody(deployment: Scenario) -> None:
+    """A large file that landed between those of a turn waits for all of them, and they not."""
+    deployment.loses_events = True
+    first, before, large, after = [land(deployment, name) for name in "abcd"]
+    deployment.loses_events = False
+    deployment.share(0)
+    deployment.send_upload(large)
+    deployment.deliver()
+    deployment.share(1)
+    for each in (first, before, after):
+        deployment.send_upload(each)
+        deployment.deliver()
+    deployment.run_one_job(0)
+    deployment.deliver()
+    assert deployment.states(first, large) == [State.LANDED, State.AUDITED]
+    deployment.go(8)
+    assert deployment.states(first, before, large, after) == _FOUR
+    assert commits(deployment) == [["a"], ["b", "d"], ["c"]]
+
+
 def test_a_turn_has_one_message(deployment: Scenario) -> None:
     """All files of a turn have one message; the sweep queues it again only if it was lost."""
     files = turn(deployment)
@@ -99,6 +119,31 @@ def test_files_that_no_run_may_share_are_ingested_side_by_side(deployment: Scena
     assert [deployment.ingestion(each).is_compared for each in files] == [False] * 4
     assert len(deployment.runs) == 4
     deployment.check()
+    assert deployment.states(*files) == _FOUR
+
+
+def test_files_behind_one_that_killed_its_run_go_on(deployment: Scenario) -> None:
+    """Once a file has a run of its own, those that waited in its turn are begun without it."""
+    deadly = deployment.land_with(FIRST, "first", script=crashed_once)
+    deployment.deliver()
+    files = [land(deployment, name) for name in _NAMES]
+    deployment.go()
+    for _ in range(4):
+        for run in deployment.jobs.shared_runs():
+            deployment.run_shared(run)
+        deployment.deliver()
+    assert deployment.ingestion(deadly).state is State.SUBMITTED
+    assert deployment.states(*files) == _FOUR
+
+
+def test_held_files_go_on_under_another_contract(deployment: Scenario) -> None:
+    """If the contract asks for no unique keys any more, files that are held come all the same."""
+    deployment.land_with(FIRST, "first")
+    deployment.deliver()
+    files = [land(deployment, name) for name in _NAMES]
+    deployment.go()
+    deployment.upload_contract(ORDERS)
+    deployment.go(10)
     assert deployment.states(*files) == _FOUR
 
 

@@ -186,6 +186,18 @@ def test_of_two_at_once_the_later_one_is_the_duplicate(deployment: Scenario) -> 
     assert deployment.states(*landed) == [State.PUBLISHED, State.REJECTED]
 
 
+def test_of_two_at_once_one_is_reported(deployment: Scenario) -> None:
+    """Only one of two files that are audited at the same time is reported as a duplicate."""
+    landed = [deployment.land(key, body=b"the same") for key in (KEY, OTHER)]
+    deployment.go()
+    for message in (1, 0):  # the later one is judged first
+        deployment.deliver_one(message)
+    deployment.settle()
+    first, again = (deployment.ingestion(each) for each in landed)
+    assert (first.audit.duplicate_of, again.audit.duplicate_of) == ("", first.id)
+    assert len(deployment.alerts.posted) == 1
+
+
 def test_a_file_named_by_its_duplicate_is_not_yet_published(deployment: Scenario) -> None:
     """A file without its branch does not count as published because its duplicate names it."""
     first = deployment.run(body=b"the same")

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,9 +11,11 @@ import pytest
 
 from functions.adapters.ledger.items import size
 from functions.adapters.ledger.ledger import MOST_WRITES
+from functions.adapters.ledger.notes import Moved
 from functions.model import merge_commit
 from functions.model.ingestion import State
 from functions.pipeline.outcome.finish import finish_published
+from functions.pipeline.publication.publish import publish
 from functions.pipeline.publication.rebase import Unit, unit_of
 from functions.pipeline.verdict.complete import judge
 from lakegate.errors import Transient
@@ -50,6 +53,18 @@ def test_files_that_wait_are_published_by_one_commit(deployment: Scenario) -> No
     }
     assert commit.message == f"Publish 15 rows of 5 files to {TABLE}"
     assert {deployment.ingestion(each).merge_hash for each in landed} == {commit.hash}
+
+
+def test_a_branch_that_main_can_merge_joins_no_group(deployment: Scenario) -> None:
+    """A branch that main can still merge joins no group."""
+    landed = deployment.wait_together(2)
+    fresh = deployment.land("shop/orders/fresh.parquet")
+    deployment.fail("catalog.merge", times=FOREVER)
+    deployment.go(2)
+    deployment.journal.repair("catalog.merge")
+    assert deployment.states(fresh) == [State.AUDITED]
+    deployment.publish(landed[0])
+    assert deployment.states(*landed, fresh) == [State.PUBLISHED] * 2 + [State.AUDITED]
 
 
 def test_a_file_that_cannot_be_registered_blocks_no_other(deployment: Scenario) -> None:
@@ -129,6 +144,37 @@ def test_no_group_has_more_bytes_than_a_transaction(deployment: Scenario) -> Non
     assert deployment.states(*landed).count(State.PUBLISHED) == len(first.group) == together
 
 
+def test_a_member_that_another_process_moved_on_is_left_to_it(deployment: Scenario) -> None:
+    """If another process changes a member before the write, the others are published without it."""
+    landed = deployment.wait_together(3)
+    other = deployment.ingestion(landed[1])
+
+    def take_over() -> None:
+        deployment.ledger.save(other.step("elsewhere", "2026-03-01T13"))
+
+    deployment.journal.strike("tables.append_again", Fault(take_over, "after"))
+    deployment.publish(landed[0])
+    assert deployment.states(*landed) == [State.PUBLISHED, State.AUDITED, State.PUBLISHED]
+
+
+def test_an_outdated_intent_publishes_nothing(deployment: Scenario) -> None:
+    """A process with an outdated intent finds its file published, or is refused."""
+    landed = deployment.wait_together(2)
+    old = [deployment.ingestion(each) for each in landed]
+    publish(deployment.adapters, old[0])
+    for each in old:
+        with suppress(Moved):
+            assert publish(deployment.adapters, each).state is State.PUBLISHED
+
+
+def test_a_contract_that_asks_for_more_runs_the_job_again(deployment: Scenario) -> None:
+    """If the contract's checks changed since the audit, the job runs again."""
+    landed = deployment.wait_together(2)
+    deployment.require_more()
+    deployment.publish(landed[0])
+    assert deployment.states(*landed) == [State.SUBMITTED, State.AUDITED]
+
+
 def test_a_contract_with_another_channel_changes_nothing(deployment: Scenario) -> None:
     """A change of the contract that does not concern the rows leaves their audit valid."""
     landed = deployment.wait_together(2)
@@ -171,6 +217,14 @@ def test_a_group_joins_another_as_a_whole(
     published_alone(deployment, "shop/orders/quick.parquet")
     deployment.publish(other)
     assert deployment.states(*two, other) == [*expected, State.PUBLISHED]
+
+
+def test_a_file_of_another_contract_version_joins_no_group(deployment: Scenario) -> None:
+    """A file that was audited by an earlier contract joins no group of the current one."""
+    (old,) = deployment.wait_together(1)
+    deployment.require_more()
+    new = published_alone(deployment, "shop/orders/new.parquet", deployment.move_main)
+    assert deployment.states(old, new) == [State.AUDITED, State.PUBLISHED]
 
 
 def test_a_group_is_all_that_share_the_intent(deployment: Scenario) -> None:

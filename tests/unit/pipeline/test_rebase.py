@@ -76,6 +76,16 @@ def test_a_file_that_is_published_by_decision_takes_no_other_along(deployment: S
     assert deployment.states(bad, *waiting) == [State.PUBLISHED] + [State.AUDITED] * 2
 
 
+def test_no_other_takes_a_file_along_that_is_published_by_decision(deployment: Scenario) -> None:
+    """A newer version of it may still keep it from main."""
+    bad = deployment.ended("shop/orders/bad.parquet", script=rejected)
+    waiting = deployment.wait_together(2)
+    deployment.fail("catalog.merge")
+    deployment.publish_anyway(bad)
+    deployment.publish(waiting[0])
+    assert deployment.states(bad, *waiting) == [State.AUDITED] + [State.PUBLISHED] * 2
+
+
 def test_a_replay_by_its_original_contract_joins_no_group(deployment: Scenario) -> None:
     """The contract in force is no reason to run its job again, but may be one for the others."""
     usual, pinned = deployment.wait_together(2)

@@ -119,6 +119,15 @@ def test_an_older_version_waits_for_a_newer_one_that_the_ledger_lost(deployment:
     assert on_main(deployment) == ["v2"]
 
 
+def test_a_rejected_version_replaces_nothing(deployment: Scenario) -> None:
+    """A version that was rejected leaves the earlier version's rows where they are."""
+    deployment.ended()
+    deployment.ended(script=rejected)
+    assert on_main(deployment) == ["v1"]
+    deployment.ended()
+    assert on_main(deployment) == ["v3"]
+
+
 def test_the_same_bytes_again_replace_their_like(deployment: Scenario) -> None:
     """A version that was dropped twice is not a duplicate, and its rows are on main once."""
     deployment.ask(onNewVersion="replace", onDuplicate="hold")
@@ -135,6 +144,29 @@ def test_a_first_version_that_main_refuses_is_rebased(deployment: Scenario) -> N
     ingestion = deployment.end_of(landed)
     assert (ingestion.state, ingestion.attempt) == (State.PUBLISHED, 1)
     assert on_main(deployment) == ["v1"]
+
+
+def test_a_version_that_replaces_joins_no_group(deployment: Scenario) -> None:
+    """A version that has to replace earlier versions joins no group of files."""
+    deployment.ended()
+    deployment.ask()
+    other = deployment.land("shop/orders/b.parquet")
+    deployment.deliver()
+    deployment.ask(onNewVersion="replace")
+    version = deployment.land(KEY)
+    deployment.deliver()
+    deployment.ask()
+    quick = deployment.run("shop/orders/c.parquet")
+    deployment.kill("ledger.versions")
+    deployment.kill("catalog.merge")
+    deployment.deliver()
+    assert deployment.states(other, version) == [State.AUDITED] * 2
+    assert deployment.states(quick) == [State.PUBLISHED]
+    deployment.publish(other)
+    assert deployment.states(other, version) == [State.PUBLISHED, State.AUDITED]
+    deployment.ask(onNewVersion="replace")  # the contract in force decides whether it replaces
+    deployment.settle()
+    assert on_main(deployment) == ["v2"]
 
 
 def compacted(deployment: Scenario) -> None:
