@@ -14,7 +14,6 @@ class FakeAlerts:
         self.posted: list[tuple[str, Alert]] = []
 
     def post(self, channel: str, alert: Alert) -> None:
-        """See AlertQueue.post."""
         told = {(each, known.about) for each, known in self.posted if known.about}
         same = (a.revision for _, a in self.posted if a.ingestion == alert.ingestion)
         if (channel, alert.about) not in told and not 0 < alert.revision < max(same, default=0):

@@ -14,7 +14,6 @@ class FakeAnnouncements:
         self.refreshes: list[Refresh] = []
 
     def send(self, announcements: "Iterable[Announcement | Refresh]") -> None:
-        """See AnnouncementQueue.send."""
         for each in announcements:
             if isinstance(each, Refresh):
                 self.refreshes.append(Refresh.read(each.text()))

@@ -129,22 +129,18 @@ class FakeCatalog:
             self.begin("ops")
 
     def begin(self, namespace: str) -> bool:
-        """See Catalog.begin."""
         if self.begun():
             return False
         self._add(MAIN, f"first commit, with {namespace}", "set-up", {}, {})
         return True
 
     def begun(self) -> bool:
-        """See Catalog.begun."""
         return MAIN in self._heads
 
     def identity(self) -> str:
-        """See Catalog.identity."""
         return self._born
 
     def create_branch(self, name: str) -> str:
-        """See Catalog.create_branch."""
         if is_fresh(name) and name in self._heads:
             raise branch_taken(name)
         return self._heads.setdefault(name, self._heads[MAIN])
@@ -156,28 +152,23 @@ class FakeCatalog:
         return self.create_branch(name)
 
     def head(self, branch: str) -> str:
-        """See Catalog.head."""
         if branch not in self._heads:
             raise UnknownBranch("UNKNOWN_BRANCH", f"there is no branch {branch}")
         return self._heads[branch]
 
     def tip(self) -> Tip:
-        """See Catalog.tip."""
         return Tip(self.head(MAIN), sum(1 for _ in self.log()))
 
     def branches(self, *prefixes: str) -> list[str]:
-        """See Catalog.branches."""
         return sorted(name for name in self._heads if name.startswith(prefixes))
 
     def delete_branch(self, branch: str) -> None:
-        """See Catalog.delete_branch."""
         assert branch, "Nessie would take no name for all references"
         self._heads.pop(branch, None)
 
     def merge(
         self, branch: str, at: str, base: str, message: str, properties: Mapping[str, str]
     ) -> str:
-        """See Catalog.merge."""
         self.head(branch)
         if at not in self._commits:
             raise UnknownBranch("UNKNOWN_BRANCH", f"there is no commit {at}")
@@ -193,12 +184,10 @@ class FakeCatalog:
         return self._add(MAIN, message, "lakegate", properties, theirs, merged=at)
 
     def log(self) -> Iterator[Commit]:
-        """See Catalog.log."""
         for stored in self._log(self._heads[MAIN]):
             yield stored.commit
 
     def history(self) -> Iterator[tuple[Commit, frozenset[str]]]:
-        """See Catalog.history."""
         for stored in self._log(self._heads[MAIN]):
             yield stored.commit, frozenset(stored.changes)
 
@@ -208,7 +197,6 @@ class FakeCatalog:
         return next(c.commit.hash for c in self._log(at) if c.commit.hash in known)
 
     def changed_tables(self, base: str, at: str) -> frozenset[str]:
-        """See Catalog.changed_tables."""
         names = self.names(base) | self.names(at)
         return frozenset(name for name in names if self.table(base, name) != self.table(at, name))
 
@@ -233,32 +221,27 @@ class FakeCatalog:
         self.commit(branch, name, current.append(*files), registers=registers)
 
     def own_commit(self, branch: str, before: str) -> str:
-        """See spark_jobs.lake.nessie_branch.Branch.own_commit."""
         head = self.head(branch)
         if before not in (head, *self._commits[head].parents[:1]):
             raise Transient("BRANCH_SHARED", f"another writer committed on the branch {branch}")
         return head
 
     def made_commit(self, branch: str, before: str) -> str:
-        """See spark_jobs.lake.nessie_branch.Branch.made_commit."""
         made = self.own_commit(branch, before)
         if made == before:
             raise Transient("BRANCH_SET_BACK", f"the branch {branch} has lost the commit")
         return made
 
     def references(self) -> dict[str, str]:
-        """See Catalog.references."""
         return dict(self._heads)
 
     def log_of(self, at: str) -> Iterator[Commit]:
-        """See Catalog.log_of."""
         if at not in self._commits:
             raise UnknownBranch("UNKNOWN_BRANCH", f"there is no commit {at}")
         for stored in self._log(at):
             yield stored.commit
 
     def states(self, at: str, since: datetime, known: set[str]) -> Iterator[Content]:
-        """See Catalog.states."""
         yield from self._contents(at)
         hash_ = at
         for stored in self._log(at):
@@ -275,7 +258,6 @@ class FakeCatalog:
         return _contents({name: self.table(at, name) for name in sorted(self.names(at))})
 
     def metadata(self, at: str, table: str) -> str:
-        """See Catalog.metadata."""
         if at not in self._commits:
             raise UnknownBranch("UNKNOWN_BRANCH", f"there is no commit {at}")
         found = self.table(at, table)
@@ -421,7 +403,6 @@ class FakeTables:
     def append_again(
         self, table: str, sources: Sequence[Intent], target: str
     ) -> Mapping[Intent, LakegateError]:
-        """See Tables.append_again."""
         current = self._load(table, target, target)
         failed: dict[Intent, LakegateError] = {}
         read: dict[Intent, FakeTable] = {}
@@ -447,7 +428,6 @@ class FakeTables:
         return failed
 
     def replace(self, table: str, source: Intent, removed: Collection[str], target: str) -> None:
-        """See Tables.replace."""
         current = self._load(table, target, target)
         written = self._load(table, source.branch, source.hash)
         _require_fit(written, current, written.added)
@@ -472,7 +452,6 @@ class FakeTables:
             self._catalog.commit(target, table.name, kept.append(*files), registers=True)
 
     def make(self, tables: Iterable[HistoryTable], lake_bucket: str, target: str) -> None:
-        """See Tables.make."""
         self._require(target)
         for table in tables:
             if not self._catalog.table(target, table.name):
@@ -499,7 +478,6 @@ class FakeTables:
         return address.removeprefix("s3://lake/") in self._deleted
 
     def rows(self, table: str, reference: str) -> TableRows:
-        """See Tables.rows."""
         found = self._readable(table, reference)
         if not found:
             return TableRows()
@@ -516,19 +494,16 @@ class FakeTables:
         return TableSize(len(files), len(files), len(small), scattered, has_deletes=deletes)
 
     def change(self, table: str, before: str, after: str) -> TableChange:
-        """See Tables.change."""
         files = Counter(self.listed(table, after))
         files.subtract(Counter(self.listed(table, before)))
         rows = sum(many * rows_in(file) for file, many in files.items())
         return TableChange(rows, dict(+files), dict(-files), self.rows(table, before).hidden)
 
     def listed(self, table: str, reference: str, most: int = 0) -> Iterator[str]:
-        """See Tables.listed."""
         found = self._readable(table, reference)
         yield from found.files[: most or None] if found else ()
 
     def doubled(self, table: str, reference: str) -> list[DoubledFile]:
-        """See Tables.doubled."""
         found = self._catalog.table(_at(reference), table)
         times = Counter(found.files if found else ())
         return [

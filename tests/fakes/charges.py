@@ -15,21 +15,17 @@ class FakeCharges:
         self._unmeasured: defaultdict[str, set[str]] = defaultdict(set)
 
     def spending(self, day: str) -> Spending:
-        """See Ledger.spending."""
         known = [each for each in self._charges.values() if each.day == day]
         used, held = sum(each.used for each in known), sum(each.held for each in known)
         return Spending(day, used, held, frozenset(self._unmeasured[day]))
 
     def note_unmeasured(self, day: str, run: str) -> None:
-        """See Ledger.note_unmeasured."""
         self._unmeasured[day].add(run)
 
     def charge(self, name: str) -> Charge:
-        """See Ledger.charge."""
         return self._charges.get(name, Charge(name))
 
     def save_charge(self, old: Charge, new: Charge, budget: int = 0) -> bool:
-        """See Ledger.save_charge."""
         if self.charge(new.name).revision != old.revision:
             raise Moved([new.name])
         if not self.spending(new.day).admits(budget):

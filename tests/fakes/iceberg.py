@@ -25,7 +25,6 @@ class _Kept(NoopCatalog):
         requirements: tuple[TableRequirement, ...],
         updates: tuple[TableUpdate, ...],
     ) -> CommitTableResponse:
-        """See Catalog.commit_table."""
         metadata = update_table_metadata(table.metadata, updates)
         response = {"metadata": metadata, "metadata-location": table.metadata_location}
         return CommitTableResponse.model_validate(response)

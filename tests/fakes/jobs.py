@@ -43,7 +43,6 @@ class FakeJobs:
             raise Transient("JOBS_UNAVAILABLE", message)
 
     def start(self, told: JobSpec | SharedRun) -> str:
-        """See Jobs.start."""
         self._require_pace("StartJobRun")
         if known := self._started_by(told.name):
             return _the_same(known, told)
@@ -70,19 +69,16 @@ class FakeJobs:
         return told
 
     def get(self, run: str) -> JobRun:
-        """See Jobs.get."""
         if run not in self._runs:
             raise UnknownRun("UNKNOWN_JOB_RUN", f"there is no job run {run}")
         found = self._runs[run].run
         return replace(found, use=self.bill if found.has_ended else None)
 
     def describe(self, run: str) -> dict[str, Any]:
-        """See Jobs.describe."""
         found = self.get(run)
         return {"jobRunId": found.id, "name": found.name, "state": found.state.value}
 
     def spec(self, run: str) -> JobSpec:
-        """See Jobs.spec."""
         self.get(run)
         told = self._runs[run].told
         if isinstance(told, SharedRun):
@@ -90,7 +86,6 @@ class FakeJobs:
         return told
 
     def runs(self, since: str = "") -> list[JobRun]:
-        """See Jobs.runs."""
         for _ in ("own", "shared"):  # the applications
             self._require_pace("ListJobRuns")
         found = [known.run for known in self._runs.values() if known.at >= since]

@@ -63,23 +63,19 @@ class FakeLedger(FakeCharges):
         self._brought: dict[tuple[str, str], Brought] = {}
 
     def begin(self, ingestion: Ingestion) -> Ingestion:
-        """See Ledger.begin."""
         if self._revisions[ingestion.id]:
             return self.get(ingestion.id)
         return self._keep(ingestion)
 
     def get(self, ingestion: str) -> Ingestion:
-        """See Ledger.get."""
         if not self._revisions[ingestion]:
             raise UnknownIngestion(ingestion)
         return self._revisions[ingestion][-1]
 
     def save(self, ingestion: Ingestion) -> Ingestion:
-        """See Ledger.save."""
         return self.save_all([ingestion])[0]
 
     def save_all(self, ingestions: Sequence[Ingestion]) -> list[Ingestion]:
-        """See Ledger.save_all."""
         if len(ingestions) > 10 and sum(map(size, ingestions)) > _LARGEST_TRANSACTION:
             message = "DynamoDB refused: Transaction request cannot include larger items"
             raise Transient("LEDGER_UNAVAILABLE", message)
@@ -88,7 +84,6 @@ class FakeLedger(FakeCharges):
         return [self._keep(each) for each in ingestions]
 
     def save_each(self, ingestions: Sequence[Ingestion]) -> list[Ingestion]:
-        """See Ledger.save_each."""
         saved = []
         for number, each in enumerate(ingestions):
             if number:
@@ -98,7 +93,6 @@ class FakeLedger(FakeCharges):
         return saved
 
     def rebase(self, members: Sequence[Ingestion], intent: Intent, base_hash: str) -> None:
-        """See Ledger.rebase."""
         if not fit_together(members):
             message = "DynamoDB refused: Member must have length less than or equal to 100"
             raise Transient("LEDGER_UNAVAILABLE", message)
@@ -111,62 +105,50 @@ class FakeLedger(FakeCharges):
             self._keep(each.rebased(at, intent, base_hash, group))
 
     def together(self, ids: Sequence[str]) -> list[Ingestion]:
-        """See Ledger.together."""
         self.read_by_id += len(ids)
         return [self.get(id_) for id_ in ids if self._revisions[id_]]
 
     def read(self, ids: Iterable[str]) -> Iterator[Ingestion]:
-        """See Ledger.read."""
         left = iter(ids)
         while some := list(islice(left, BATCH)):
             yield from self.together(some)
 
     def known(self, ids: list[str], *, consistent: bool = False) -> set[str]:
-        """See Ledger.known."""
         return {id_ for id_ in ids if self._revisions[id_]}
 
     def unfinished(self, before: str) -> Iterator[Ingestion]:
-        """See Ledger.unfinished."""
         due = [i for i in self._index() if steps.unfinished(i) and i.saved_at < before]
         yield from sorted(due, key=_LANDED_AT)
 
     def due_landings(self, before: str) -> list[str]:
-        """See Ledger.due_landings."""
         due = [i.landed.landed_at for i in self._index() if steps.unfinished(i)]
         return sorted(at for at in due if at < before)
 
     def needs_recording(self) -> Iterator[Ingestion]:
-        """See Ledger.needs_recording."""
         yield from sorted((i for i in self._index() if steps.needs_recording(i)), key=_SAVED_AT)
 
     def silent(self, since: str) -> Iterator[Ingestion]:
-        """See Ledger.silent."""
         found = [i for i in self._index() if steps.is_silent(i) and not steps.needs_recording(i)]
         yield from sorted((i for i in found if i.saved_at > since), key=_SAVED_AT)
 
     def in_state(self, state: State) -> Iterator[Ingestion]:
-        """See Ledger.in_state."""
         yield from [i for i in self._index() if i.state is state]
 
     def landed(self, since: str, until: str) -> Iterator[IngestionSummary]:
-        """See Ledger.landed."""
         found = [b for b in map(IngestionSummary.of, self._index()) if since <= b.landed_at < until]
         yield from sorted(found, key=lambda b: b.landed_at, reverse=True)
 
     def open_failures(self) -> Iterator[IngestionSummary]:
-        """See Ledger.open_failures."""
         found = [brief for brief in map(IngestionSummary.of, self._index()) if brief.is_open]
         yield from sorted(found, key=lambda b: b.landed_at)
 
     def waiting(self, table: str, until: str = "") -> list[Ingestion]:
-        """See Ledger.waiting."""
         found = [i for i in self._index() if queueing.is_waiting(i) and table in i.tables]
         kept = [i for i in found if i.landed.landed_at <= (until or "9") or _is_put_first(i)]
         self.listed += len(kept)
         return sorted(kept, key=_LANDED_AT)
 
     def waiting_in_order(self, table: str, since: str = "") -> Iterator[Ingestion]:
-        """See Ledger.waiting_in_order."""
         found = [i for i in self._index() if queueing.is_waiting(i) and i.table == table]
         for each in sorted(found, key=landing):
             if each.landed.landed_at >= since and not each.parts:
@@ -174,11 +156,9 @@ class FakeLedger(FakeCharges):
                 yield each
 
     def first_waiting(self, table: str, most: int) -> list[Ingestion]:
-        """See Ledger.first_waiting."""
         return list(islice(self.waiting_in_order(table), most))
 
     def same_content(self, ingestion: Ingestion) -> Iterator[Ingestion]:
-        """See Ledger.same_content."""
         content = _content(ingestion.landed)
         same = [i for i in self._index() if content[0] and _content(i.landed) == content]
         others = (i for i in same if i.id != ingestion.id)
@@ -186,33 +166,27 @@ class FakeLedger(FakeCharges):
         yield from self.together([i.id for i in earliest])
 
     def versions(self, landed: LandedObject) -> Iterator[Ingestion]:
-        """See Ledger.versions."""
         same = [i for i in self._index() if _place(i.landed) == _place(landed)]
         for each in sorted(same, key=_LANDED_AT, reverse=True):
             self.versions_read += 1
             yield self.get(each.id)
 
     def all(self) -> Iterator[Ingestion]:
-        """See Ledger.all."""
         yield from [revisions[-1] for revisions in self._revisions.values() if revisions]
 
     def outlines(self) -> Iterator[Outline]:
-        """See Ledger.outlines."""
         for each in self.all():
             yield Outline(each.id, each.state, each.saved_at, steps.unfinished(each))
 
     def search(self) -> Search | None:
-        """See Ledger.search."""
         return self._search
 
     def save_search(self, search: Search) -> None:
-        """See Ledger.save_search."""
         if not self._search or self._search.token != search.token:
             raise Moved(["search"])
         self._search = self._named(search)
 
     def begin_search(self, at: str) -> Search:
-        """See Ledger.begin_search."""
         self._search = self._named(Search.first(at))
         return self._search
 
@@ -221,43 +195,35 @@ class FakeLedger(FakeCharges):
         return replace(search, token=str(self._searches))
 
     def freshness(self) -> Freshness:
-        """See Ledger.freshness."""
         return self._freshness
 
     def save_freshness(self, freshness: Freshness) -> None:
-        """See Ledger.save_freshness."""
         if self._freshness.revision != freshness.revision:
             raise Moved(["freshness"])
         self._freshness = replace(freshness, revision=freshness.revision + 1)
 
     def claim(self, name: str, holder: str, now: str, until: str) -> None:
-        """See Ledger.claim."""
         by, end = self._claims.get(name, (holder, ""))
         if by != holder and end >= now:
             raise Claimed(name, end)
         self._claims[name] = (holder, until)
 
     def release(self, name: str, holder: str) -> None:
-        """See Ledger.release."""
         with suppress(Moved):
             self.claim(name, holder, now="", until="")
 
     def upkeep(self) -> UpkeepNote:
-        """See Ledger.upkeep."""
         return self._upkeep
 
     def save_upkeep(self, note: UpkeepNote) -> None:
-        """See Ledger.save_upkeep."""
         if self._upkeep.revision != note.revision:
             raise Moved(["upkeep"])
         self._upkeep = replace(note, revision=note.revision + 1)
 
     def brought(self, table: str, source: str) -> Brought | None:
-        """See Ledger.brought."""
         return self._brought.get((table, source))
 
     def save_brought(self, table: str, source: str, copy: Brought) -> Brought:
-        """See Ledger.save_brought."""
         known = self.brought(table, source)
         if copy.revision != (known.revision if known else 0):
             raise Moved([f"brought {source}"])
@@ -269,29 +235,23 @@ class FakeLedger(FakeCharges):
         self._brought.clear()
 
     def compactions(self) -> Compactions:
-        """See Ledger.compactions."""
         return self._compactions
 
     def save_compactions(self, compactions: Compactions) -> None:
-        """See Ledger.save_compactions."""
         if self._compactions.revision != compactions.revision:
             raise Moved(["compactions"])
         self._compactions = replace(compactions, revision=compactions.revision + 1)
 
     def note_compacted(self, branch: str) -> None:
-        """See Ledger.note_compacted."""
         self._compacted.add(branch)
 
     def was_compacted(self, branch: str) -> bool:
-        """See Ledger.was_compacted."""
         return branch in self._compacted
 
     def slot(self, number: int) -> Slot:
-        """See Ledger.slot."""
         return self._slots.get(number, Slot(number))
 
     def save_slot(self, slot: Slot) -> Slot:
-        """See Ledger.save_slot."""
         if self.slot(slot.number).revision != slot.revision:
             raise Moved([f"shared-{slot.number}"])
         saved = replace(slot, revision=slot.revision + 1)

@@ -32,7 +32,7 @@ ROLES = ("OnUpload", "OnJobRun", "Sweep", "Job", "CleanUp", "Expire", "Checkup")
 
 @dataclass
 class FakeOutside:
-    """The resources that AWS shows; `hidden` are the reads that it refuses."""
+    """See AwsView: the resources that AWS shows; `hidden` are the reads that it refuses."""
 
     sha256: str
     status: str = "CREATE_COMPLETE"
@@ -56,7 +56,6 @@ class FakeOutside:
         return object.__getattribute__(self, name)
 
     def stack(self, name: str) -> StackView:
-        """See AwsView.stack."""
         roles = {f"{each}Role": ("AWS::IAM::Role", f"role-{each}") for each in ROLES}
         if name != "lakegate-dev":
             there = name.endswith("-platform") and self.platform
@@ -66,48 +65,38 @@ class FakeOutside:
         return StackView(name, self.status, given, RESOURCES | roles | queue)
 
     def function(self, name: str) -> FunctionView:
-        """See AwsView.function."""
         _require(name)
         told = {"LAKEGATE_SLACK_TOKEN_SECRET": "slack", "LAKEGATE_SLACK_USERS": self.users}
         return FunctionView(name, self.sha256, self.states.get(name, "Active"), "Successful", told)
 
     def deviations(self, stack: str) -> list[Deviation]:
-        """See AwsView.deviations."""
         return list(self.deviating)
 
     def mapping(self, id_: str) -> str:
-        """See AwsView.mapping."""
         _require(id_)
         return self.states.get(id_, "Enabled")
 
     def rule(self, name: str) -> str:
-        """See AwsView.rule."""
         _require(name)
         return self.states.get(name, "ENABLED")
 
     def alarms(self, prefix: str) -> dict[str, str]:
-        """See AwsView.alarms."""
         return {name: says for name, says in self.ringing.items() if name.startswith(prefix)}
 
     def errors(self, function: str, hours: int) -> float:
-        """See AwsView.errors."""
         return self.failed.get(function, 0)
 
     def oldest(self, queue: str, hours: int) -> float:
-        """See AwsView.oldest."""
         return self.ages.get(queue, 0)
 
     def has_secret(self, name: str) -> bool:
-        """See AwsView.has_secret."""
         return name in self.secrets
 
     def refusal(self, function: str) -> str:
-        """See AwsView.refusal."""
         _require(function)
         return self.answered
 
     def may(self, role: str, action: str, resource: str) -> bool:
-        """See AwsView.may."""
         return self.allows(role, action, resource)
 
 

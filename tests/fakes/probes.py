@@ -19,7 +19,7 @@ _Fact = TypeVar("_Fact")
 
 @dataclass
 class FakeAws:
-    """AWS by names and addresses; it refuses to show anything else.
+    """See AwsProbe: AWS by names and addresses; it refuses to show anything else.
 
     `notified` maps each bucket to its notifications; `told` are those that tell EventBridge.
     """
@@ -33,55 +33,45 @@ class FakeAws:
     applications: dict[str, Application] = field(default_factory=dict)
 
     def date(self, bucket: str) -> datetime:
-        """See AwsProbe.date."""
         _of(self.notified, bucket)
         return self.now
 
     def notifications(self, bucket: str) -> list[Notification]:
-        """See AwsProbe.notifications."""
         return _of(self.notified, bucket)
 
     def tells_event_bridge(self, bucket: str) -> bool:
-        """See AwsProbe.tells_event_bridge."""
         _of(self.notified, bucket)
         return bucket in self.told
 
     def has_object(self, bucket: str, key: str) -> bool:
-        """See AwsProbe.has_object."""
         return (bucket, key) in self.objects
 
     def table(self, name: str) -> str:
-        """See AwsProbe.table."""
         return _of(self.tables, name)
 
     def queue(self, url: str) -> Queue:
-        """See AwsProbe.queue."""
         return _of(self.queues, url)
 
     def application(self, id_: str) -> Application:
-        """See AwsProbe.application."""
         return _of(self.applications, id_)
 
 
 @dataclass
 class FakeNessie:
-    """Nessie by tokens; without a version it does not answer."""
+    """See NessieProbe: Nessie by tokens; without a version it does not answer."""
 
     tokens: dict[str, TokenStatus] = field(default_factory=dict)
     reported: str = "0.99.0"
 
     def anonymous_answer(self) -> AnonymousAnswer:
-        """See NessieProbe.anonymous_answer."""
         self._require()
         return AnonymousAnswer(401, 0.01)
 
     def version(self) -> str:
-        """See NessieProbe.version."""
         self._require()
         return self.reported
 
     def token_status(self, token: str) -> TokenStatus:
-        """See NessieProbe.token_status."""
         self._require()
         return self.tokens.get(token, TokenStatus(401))
 

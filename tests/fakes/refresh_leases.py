@@ -19,13 +19,12 @@ class _Mark:
 
 
 class FakeRefreshLeases:
-    """The started and finished refreshes of each table, and the holder of its lease."""
+    """See RefreshLeases: the started and finished refreshes of each table, and its lease."""
 
     def __init__(self) -> None:
         self._marks: dict[str, _Mark] = {}
 
     def lease(self, table: str, position: int, now: datetime, seconds: int) -> Lease | None:
-        """See RefreshLeases.lease."""
         mark = self._marks.setdefault(table.lower(), _Mark(table))
         if mark.of != table:
             raise taken(table, mark.of, "delete its mark")
@@ -38,14 +37,12 @@ class FakeRefreshLeases:
         return mark.lease
 
     def done(self, lease: Lease) -> None:
-        """See RefreshLeases.done."""
         mark = self._marks[lease.table.lower()]
         if mark.lease != lease:
             raise _leased(lease.table)
         mark.done, mark.lease, mark.until = lease.position, None, None
 
     def free(self, lease: Lease) -> None:
-        """See RefreshLeases.free."""
         mark = self._marks[lease.table.lower()]
         if mark.lease == lease:
             mark.lease, mark.until = None, None

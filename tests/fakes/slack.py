@@ -53,7 +53,6 @@ class FakeReplies:
         self.failure: LakegateError | None = None
 
     def open(self, trigger: str, view: Mapping[str, Any]) -> None:
-        """See SlackReplies.open."""
         if self.failure:
             raise self.failure
         self.forms.append((trigger, view))
@@ -73,7 +72,6 @@ class FakeActions:
         self.failure: LakegateError | None = None
 
     def send(self, wish: ActionRequest) -> None:
-        """See ActionQueue.send."""
         if self.failure:
             raise self.failure
         if wish.same not in {each.same for each in self.sent}:

@@ -57,7 +57,6 @@ class FakeLanding:
         self.announce: Callable[[LandedObject], object] = lambda landed: None
 
     def landed(self) -> Iterator[LandedObject]:
-        """See Landing.landed."""
         yield from sorted(self._landed, key=lambda landed: landed.key)
 
     def page(self, position: str, most: int = 1000) -> tuple[list[LandedObject], str]:
@@ -71,7 +70,6 @@ class FakeLanding:
         return listed[start:end], positions[end] if end < len(listed) else ""
 
     def newest(self, prefix: str, at: str = "9999", bucket: str = "") -> dict[str, LandedObject]:
-        """See Landing.newest."""
         there_in = bucket or self.bucket
         mine = (each for each in self._landed if each.bucket == there_in)
         then = [each for each in mine if _was(each.landed_at, at)]
@@ -81,7 +79,6 @@ class FakeLanding:
         return {k: each for k, each in there.items() if gone.get(k, "") < each.landed_at}
 
     def manifest(self, landed: LandedObject) -> tuple[bytes, str]:
-        """See Landing.manifest."""
         if (landed.key, landed.version) not in self._bodies:
             raise Missing("MISSING_OBJECT", f"there is no object {landed.uri}")
         body, at = self._bodies[landed.key, landed.version]
@@ -89,14 +86,12 @@ class FakeLanding:
         return body, at
 
     def download(self, landed: LandedObject, file: Path) -> None:
-        """See Landing.download."""
         body, _ = self._bodies.get((landed.key, landed.version), (b"", ""))
         if _etag(body) != landed.etag:
             raise Missing("MISSING_OBJECT", f"there is no object {landed.uri}")
         file.write_bytes(body)
 
     def put(self, key: str, body: bytes | BinaryIO) -> LandedObject:
-        """See Landing.put."""
         body = body if isinstance(body, bytes) else body.read()
         etag = _etag(body)
         version = f"v{1 + sum(landed.key == key for landed in self._landed)}"
@@ -119,13 +114,11 @@ class FakeLanding:
             self._elsewhere[bucket, key] = body
 
     def sources(self, bucket: str, prefix: str) -> Iterator[Source]:
-        """See Landing.sources."""
         for (found, key), body in sorted(self._elsewhere.items()):
             if found == bucket and key.startswith(prefix) and not key.endswith("/"):
                 yield Source(bucket, key, _etag(body), len(body))
 
     def bring(self, source: Source, key: str, over: LandedObject | None = None) -> LandedObject:
-        """See Landing.bring."""
         found = self.newest(key).get(key)
         if (found.etag if found else "") != (over.etag if over else ""):
             raise Overwritten("OVERWRITTEN", f"{key} was overwritten meanwhile")
@@ -140,7 +133,6 @@ class FakeLanding:
         return landed
 
     def put_over(self, landed: LandedObject, file: Path, mark: str) -> LandedObject:
-        """See Landing.put_over."""
         if self.brought(landed.key, landed.bucket)[0].version != landed.version:
             raise Overwritten("OVERWRITTEN", f"{landed.key} was overwritten meanwhile")
         put = self.put(landed.key, file.read_bytes())
@@ -153,7 +145,6 @@ class FakeLanding:
         return self._marks.get((landed.key, landed.version), "")
 
     def brought(self, key: str, bucket: str = "") -> tuple[LandedObject, str]:
-        """See Landing.brought."""
         found = self.newest(key, bucket=bucket).get(key)
         if found is None:
             raise Missing("MISSING_OBJECT", f"there is no object {key}")
@@ -204,11 +195,9 @@ class FakeLake:
         self.data: dict[str, StoredObject] = {}  # objects of tables, where a test has some
 
     def clock(self) -> datetime:
-        """See Lake.clock."""
         return datetime.fromisoformat(self._clock.now()).replace(microsecond=0)
 
     def contracts(self, key: str | None = "") -> list[StoredContract]:
-        """See Lake.contracts."""
         found = []
         for source, texts in sorted(self._texts.items()):
             if source.startswith(CONTRACTS) and source.endswith(YAML):
@@ -224,7 +213,6 @@ class FakeLake:
         return self
 
     def contract_at(self, key: str, version: str) -> StoredContract:
-        """See Lake.contract_at."""
         texts = {f"v{n}": text for n, text in enumerate(self._texts.get(key, ()), 1)}
         wanted = version or f"v{len(texts)}"
         if wanted not in texts:
@@ -232,55 +220,46 @@ class FakeLake:
         return self._contract(texts[wanted], key, wanted)
 
     def put_contract(self, contract: Contract, text: str) -> str:
-        """See Lake.put_contract."""
         key = contract_key(contract.table)
         self.put_text(key, text.encode())
         return key
 
     def put_change(self, change: Change) -> LandedObject:
-        """See Lake.put_change."""
         self._changes.setdefault(change.key, (change.to_json().encode(), self._clock.now()))
         return change.landed(self.bucket)
 
     def change(self, key: str) -> Change:
-        """See Lake.change."""
         if key not in self._changes:
             raise Missing("MISSING_OBJECT", f"there is no object {key}")
         return Change.from_json(self._changes[key][0], key)
 
     def changes(self, table: str = "") -> Iterator[LandedObject]:
-        """See Lake.changes."""
         wanted = f"{CHANGES}{table}/" if table else CHANGES
         found = ((key, *each) for key, each in sorted(self._changes.items()))
         for key, text, at in (each for each in found if each[0].startswith(wanted)):
             yield Change.from_json(text, key).landed(self.bucket, at)
 
     def report(self, key: str) -> AuditReport:
-        """See Lake.report."""
         if key not in self._texts:
             raise Missing("MISSING_OBJECT", f"there is no object {key}")
         _check_size(key, self._texts[key][-1], self.limits.largest_report)
         return _read_report(self._texts[key][-1], key)
 
     def comparison(self, key: str) -> Comparison:
-        """See Lake.comparison."""
         if key not in self._texts:
             raise Missing("MISSING_OBJECT", f"there is no object {key}")
         return Comparison.from_json(self._texts[key][-1], key)
 
     def group_reports(self, key: str) -> dict[str, AuditReport]:
-        """See Lake.group_reports."""
         if key not in self._texts:
             raise Missing("MISSING_OBJECT", f"there is no object {key}")
         _check_size(key, self._texts[key][-1], self.limits.largest_report)
         return {each.key: each for each in from_lines(self._texts[key][-1], key)}
 
     def finished_report(self, key: str) -> AuditReport | None:
-        """See spark_jobs.lake.storage.Storage.finished_report."""
         return self.report(key) if key in self._texts else None
 
     def put_report(self, key: str, text: str) -> AuditReport:
-        """See spark_jobs.lake.storage.Storage.put_report."""
         self._texts[key] = self._texts[key] or [text.encode()]
         return self.report(key)
 
@@ -289,26 +268,22 @@ class FakeLake:
         return len(self._texts[key][-1]) if key in self._texts else 0
 
     def baselines(self, table: str) -> tuple[Baselines, str]:
-        """See Lake.baselines."""
         texts = self._texts.get(baselines_key(table))
         return (
             (Baselines.from_json(texts[-1]), str(len(texts))) if texts else (Baselines(table), "")
         )
 
     def put_baselines(self, baselines: Baselines, etag: str) -> None:
-        """See Lake.put_baselines."""
         key = baselines_key(baselines.table)
         if etag != (str(len(self._texts[key])) if self._texts.get(key) else ""):
             raise Overwritten("OVERWRITTEN", f"{key} is another by now")
         self.put_text(key, baselines.to_json().encode())
 
     def checkpoint(self) -> tuple[Checkpoint | None, str]:
-        """See Lake.checkpoint."""
         texts = self._texts.get(CHECKPOINT)
         return (Checkpoint.from_json(texts[-1]), str(len(texts))) if texts else (None, "")
 
     def put_checkpoint(self, checkpoint: Checkpoint, etag: str) -> None:
-        """See Lake.put_checkpoint."""
         if etag != (str(len(self._texts[CHECKPOINT])) if self._texts.get(CHECKPOINT) else ""):
             raise Overwritten("OVERWRITTEN", f"{CHECKPOINT} is another by now")
         self.put_text(CHECKPOINT, checkpoint.to_json().encode())
@@ -318,7 +293,6 @@ class FakeLake:
         return (address.partition("://lake/")[2] or address) in self.deleted
 
     def reports(self, wanted: Mapping[str, Collection[str]] | None = None) -> Iterator[str]:
-        """See Lake.reports."""
         self.searched = frozenset(wanted or ())
         keys = sorted(key for key in self._texts if key.startswith("reports/"))
         reports = [(key, *key.split("/")[1:3]) for key in keys if not is_group_reports_key(key)]
@@ -328,7 +302,6 @@ class FakeLake:
                 yield key
 
     def reports_of(self, table: str, id_part: str) -> Iterator[str]:
-        """See Lake.reports_of."""
         yield from sorted(k for k in self._texts if k.startswith(f"reports/{table}/{id_part}"))
 
     def lose(self, prefix: str) -> None:
@@ -341,7 +314,6 @@ class FakeLake:
         del self._changes[key]
 
     def delete_objects(self, keys: Sequence[str]) -> None:
-        """See Lake.delete_objects."""
         self.deleted.update(dict.fromkeys(keys))
         for key in keys:
             self._texts.pop(key, None)

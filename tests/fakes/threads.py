@@ -32,19 +32,16 @@ class FakeThreads:
     last: dict[Place, tuple[str, str]] = field(default_factory=dict)
 
     def known(self, subject: str) -> Known:
-        """See Threads.known."""
         return self.subjects.get(subject, Known())
 
     def remember(
         self, subject: str, about: str, place: Place | None = None, revision: int = 0
     ) -> None:
-        """See Threads.remember."""
         known = self.known(subject)
         posted = known.posted | {digest(about)}
         self.subjects[subject] = Known(place or known.place, posted, revision or known.newest)
 
     def claim(self, cause: str, holder: str, gone: Place | None = None) -> Place | None:
-        """See Threads.claim."""
         found, now = self.causes.get(cause), self.now()
         if found and found.place:
             if found.place != gone and found.opened > now - self.window:
@@ -57,7 +54,6 @@ class FakeThreads:
         return None
 
     def open(self, cause: str, alert: Alert, place: Place, subject: str) -> None:
-        """See Threads.open."""
         self.threads[place] = Thread(place, alert, frozenset({member(subject)}))
         held = self.causes.get(cause)
         if held and held.holder == alert.about and not held.place:
@@ -67,7 +63,6 @@ class FakeThreads:
     def join(
         self, place: Place, subject: str, *, closed: bool | None = None, outcome: str = ""
     ) -> Thread:
-        """See Threads.join."""
         thread = self.threads.get(place)
         one = frozenset({member(subject)})
         if not thread or (len(thread.members) >= _MOST and not one <= thread.members):
@@ -88,7 +83,6 @@ class FakeThreads:
         return joined
 
     def close(self, thread: Thread, ingestions: Iterable[str]) -> Thread:
-        """See Threads.close."""
         others = thread.members.intersection(ingestions)
         closed = replace(thread, closed=thread.closed | others)
         if others:
@@ -96,5 +90,4 @@ class FakeThreads:
         return closed
 
     def drop(self, place: Place) -> None:
-        """See Threads.drop."""
         self.threads.pop(place, None)

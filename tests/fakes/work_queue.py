@@ -161,14 +161,12 @@ class FakeWorkQueue:
         self.sent_twice = False
 
     def send(self, message: JobSpec | Turn) -> None:
-        """See WorkQueue.send."""
         for spec in specs_in(message.to_argument()):
             self.sent_twice |= spec.report_key in self._known
             self._known.add(spec.report_key)
         self._queues.put(message.to_argument())
 
     def size(self) -> int:
-        """See WorkQueue.size."""
         return self._queues.waiting
 
     def lose(self, most: int | None = None) -> None:

@@ -245,33 +245,6 @@ def test_lost_audit_results_are_recorded_again(deployment: Scenario) -> None:
     assert realigned(deployment) == []
 
 
-def test_lost_results_of_a_file_in_flight_are_recorded_again(deployment: Scenario) -> None:
-    """What main lost of an earlier attempt is recorded with the one that is under way."""
-    deployment.ended(FIRST)
-    backup = Backup.of(deployment)
-    bad = deployment.ended(script=rejected)
-    backup.restore(deployment)
-    deployment.replay(bad)
-    assert realigned(deployment) == [Kind.RECORD_AGAIN]
-    deployment.settle()
-    deployment.check()
-    assert realigned(deployment) == []
-
-
-def test_results_that_main_calls_unpublished_are_recorded_again(deployment: Scenario) -> None:
-    """Of an approved file main may have the commit, and its results only as those of a failure."""
-    deployment.ended(FIRST)
-    bad = deployment.ended(script=rejected)
-    deployment.publish_anyway(bad)
-    backup = Backup.of(deployment)
-    deployment.sweep()
-    backup.restore(deployment)
-    assert realigned(deployment) == [Kind.RECORD_AGAIN]
-    deployment.settle()
-    deployment.check()
-    assert realigned(deployment) == []
-
-
 def test_a_failure_is_open_again_if_the_newer_version_is_lost() -> None:
     """A failure that a lost version superseded waits for a decision again, and is alerted."""
     deployment = Scenario()
@@ -313,23 +286,6 @@ def test_an_ingestion_whose_branch_is_gone_runs_again(deployment: Scenario) -> N
     deployment.check()
     found = deployment.ingestion(begun)
     assert (found.state, found.attempt, found.failures) == (State.PUBLISHED, 2, 0)
-
-
-def test_branches_that_were_deleted_are_deleted_again(deployment: Scenario) -> None:
-    """Branches of a published and of a discarded ingestion are deleted, others are kept."""
-    deployment.ended(FIRST)
-    bad = deployment.ended(script=rejected)
-    kept = deployment.ended(OTHER, script=rejected)
-    good = deployment.run("shop/orders/c.parquet")
-    backup = Backup.of(deployment)
-    deployment.settle()
-    deployment.discard(bad)
-    backup.restore(deployment)
-    assert Kind.DELETE_BRANCHES in realigned(deployment)
-    assert bad.branch not in deployment.catalog.branches("ingest/")
-    deployment.check()
-    assert deployment.on_main(good) == [True]
-    assert deployment.catalog.branches("ingest/") == [kept.branch]
 
 
 def test_a_branch_that_another_file_needs_stays() -> None:

@@ -1,17 +1,14 @@
 """Files whose keys must be unique in their table come in turns, if a shared run may take them."""
 
-from contextlib import suppress
-
 import pytest
 
-from functions.model import merge_commit, queueing
+from functions.model import queueing
 from functions.model.ingestion import State
-from lakegate.errors import Transient
 from lakegate.job.landing import LandedObject
-from tests.fakes.deployment import ORDERS, TABLE
-from tests.fakes.job import Script, crashed_once, passed, rejected, warned
+from tests.fakes.deployment import ORDERS
+from tests.fakes.job import Script, crashed_once, passed
 from tests.fakes.scenario import FIRST, Scenario
-from tests.unit.pipeline.test_turns import known
+from tests.unit.pipeline.test_turns import commits, known
 
 pytestmark = pytest.mark.usefixtures("quiet")
 _NAMES = "bcde"
@@ -48,24 +45,6 @@ def turn(deployment: Scenario, *last: str, **scripts: Script) -> list[LandedObje
     return found
 
 
-def alone(deployment: Scenario, name: str, *keys: str, script: Script = passed) -> LandedObject:
-    """Land a file that gets a run of its own, as a large one does; its run ends."""
-    deployment.share(0)
-    landed = land(deployment, name, *keys, script=script)
-    deployment.deliver()
-    deployment.run_one_job(0)
-    deployment.share(1)
-    assert not deployment.ingestion(landed).takes_turns
-    return landed
-
-
-def commits(deployment: Scenario) -> list[list[str]]:
-    """Return the names of the files in each commit of main, in their order."""
-    log = list(deployment.catalog.log())[::-1]
-    named = [merge_commit.published(commit) for commit in log]
-    return [[each.object[-9] for each in files] for files in named if files]
-
-
 def test_files_that_wait_are_audited_and_published_together(deployment: Scenario) -> None:
     """The files behind the first one are one message, one group and one commit, without a run."""
     files = turn(deployment)
@@ -93,63 +72,6 @@ def test_a_key_of_main_is_found_in_a_turn(deployment: Scenario) -> None:
     deployment.check()
     assert deployment.states(*files, after) == [*_FOUR[:3], State.REJECTED, State.PUBLISHED]
     assert commits(deployment) == [["t"], ["b", "c", "d"], ["f"]]
-
-
-def test_each_file_has_its_own_verdict(deployment: Scenario) -> None:
-    """A file that fails another check is rejected; one that only warns has a turn of its own."""
-    files = turn(deployment, c=rejected, d=warned)
-    deployment.check()
-    assert deployment.states(*files) == [_FOUR[0], State.REJECTED, *_FOUR[2:]]
-    assert commits(deployment) == [["t"], ["b"], ["d"], ["e"]]
-
-
-def test_what_main_refuses_of_a_turn_runs_again_whole(deployment: Scenario) -> None:
-    """If main's table has changed, the files are compared with it once more, together."""
-    files = turn(deployment)
-    deployment.run_jobs()
-    deployment.others.append(TABLE)
-    deployment.check()
-    done = known(deployment, files)
-    assert [(each.state, each.attempt) for each in done] == [(State.PUBLISHED, 2)] * 4
-    assert commits(deployment) == [["t"], [*_NAMES]]
-
-
-def test_a_file_that_comes_late_waits_for_the_turn(deployment: Scenario) -> None:
-    """If a file is found that landed between those of a turn, it is compared with all of them."""
-    deployment.land_with(FIRST, "first")
-    deployment.deliver()
-    before = land(deployment, "b")
-    deployment.loses_events = True
-    late, same = land(deployment, "c"), land(deployment, "d", "e")
-    deployment.loses_events = False
-    after = land(deployment, "e")
-    deployment.go()
-    deployment.deliver()
-    assert deployment.ingestion(after).is_shared
-    deployment.send_upload(late, same)
-    deployment.check()
-    assert deployment.states(before, late, same, after) == [
-        *_FOUR[:2],
-        State.REJECTED,
-        State.PUBLISHED,
-    ]
-    assert commits(deployment) == [["t"], ["b", "e"], ["c"]]
-
-
-def test_a_file_with_an_own_run_is_published_between_turns(deployment: Scenario) -> None:
-    """A large file waits in no turn, and finds the keys of a turn that came to main before it."""
-    deployment.ended(FIRST)
-    first = land(deployment, "b")
-    deployment.deliver()
-    large, same = alone(deployment, "c"), alone(deployment, "d", "b")
-    last = land(deployment, "e")
-    deployment.check()
-    assert deployment.states(first, large, same, last) == [
-        State.PUBLISHED,
-        State.PUBLISHED,
-        State.REJECTED,
-        State.PUBLISHED,
-    ]
 
 
 def test_a_file_with_an_own_run_within_a_turn_stops_nobody(deployment: Scenario) -> None:
@@ -184,36 +106,6 @@ def test_a_turn_has_one_message(deployment: Scenario) -> None:
     assert deployment.adapters.work.size() == 1
     deployment.check()
     assert deployment.states(*files) == _FOUR
-
-
-def test_an_approved_version_of_a_key_waits_for_no_held_one(deployment: Scenario) -> None:
-    """A file that was approved comes to main before a newer one of its key, which waits for it."""
-    old = land(deployment, "b", "1", script=rejected)
-    deployment.settle()
-    deployment.fail("catalog.merge")
-    with suppress(Transient):
-        deployment.publish_anyway(old)
-    new = land(deployment, "b", "2")
-    deployment.deliver()
-    assert queueing.is_held(deployment.ingestion(new))
-    deployment.check()
-    assert deployment.states(old, new) == _FOUR[:2]
-
-
-def test_approved_versions_and_a_turn_do_not_wait_for_each_other(deployment: Scenario) -> None:
-    """Two older versions wait for the newer ones of their keys, which wait for none of them."""
-    first = deployment.land_with(FIRST, "first")
-    deployment.deliver()
-    old = [alone(deployment, name, f"old {name}", script=rejected) for name in "bc"]
-    deployment.deliver()
-    for each in old:
-        deployment.publish_anyway(each)
-    new = [land(deployment, name, f"new {name}") for name in "bc"]
-    deployment.deliver()
-    deployment.go(8)
-    assert deployment.states(first, *new) == _FOUR[:3]
-    deployment.check()
-    assert deployment.states(*old) == [State.REJECTED] * 2
 
 
 def test_files_that_no_run_may_share_are_ingested_side_by_side(deployment: Scenario) -> None:

@@ -7,7 +7,6 @@ from functools import partial
 
 import pytest
 
-from functions.adapters.emr import RunState
 from functions.model import merge_commit
 from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion, State
@@ -35,19 +34,6 @@ def test_first_files_of_a_table_need_one_run_each(deployment: Scenario) -> None:
     deployment.settle()
     assert deployment.on_main(*landed) == [True] * 6
     assert len(deployment.jobs.runs()) == len(deployment.published_files()) == 6
-
-
-def test_a_failed_rebase_leaves_no_branch(deployment: Scenario) -> None:
-    """A rebase that could not be saved deletes its fresh branch at once."""
-    deployment.ended(FIRST)
-    deployment.land("shop/orders/b.parquet")
-    landed = deployment.run()
-    fault = Fault(partial(deployment.fail, "ledger.rebase"), "after")
-    deployment.journal.strike("tables.append_again", fault)
-    deployment.deliver()
-    assert deployment.states(landed) == [State.AUDITED]
-    own = deployment.ingestion(landed).branch
-    assert deployment.catalog.branches("ingest/", "publish/") == [own]
 
 
 def test_a_table_that_changed_too_much_runs_the_job_again(deployment: Scenario) -> None:
@@ -95,17 +81,6 @@ def test_a_refused_branch_without_its_files_runs_the_job_again(deployment: Scena
     deployment.settle()
     assert [deployment.ingestion(each).attempt for each in (first, second)] == [2, 2]
     assert deployment.on_main(first, second) == [True, True]
-
-
-def test_a_failed_second_attempt_leaves_only_its_own_branch(deployment: Scenario) -> None:
-    """A new attempt deletes the branch of the attempt before."""
-    landed = deployment.run()
-    deployment.catalog.commit("main", TABLE, FakeTable("another", columns=("other@1",)))
-    deployment.deliver()
-    deployment.end_run(landed, RunState.CANCELLED)
-    ended = deployment.end_of(landed)
-    assert (ended.state, ended.attempt) == (State.ERRORED, 2)
-    assert deployment.catalog.branches("ingest/") == [ended.branch]
 
 
 def test_too_many_attempts_are_alerted() -> None:

@@ -6,15 +6,11 @@ from functools import partial
 
 import pytest
 
-from functions.adapters.emr import JobRun, RunState
-from functions.adapters.ledger.notes import Moved
-from functions.model import queueing
-from functions.model.ingestion import Ingestion, State
-from functions.operations.recovery.rebuild_ledger import rebuild
+from functions.adapters.emr import JobRun
+from functions.model.ingestion import State
 from functions.pipeline.publication.table_queue import must_wait
-from functions.pipeline.start.intake import take_in
 from lakegate.job.landing import LandedObject
-from tests.fakes.deployment import ORDERS, SETTINGS, TABLE
+from tests.fakes.deployment import SETTINGS, TABLE
 from tests.fakes.faults import KINDS, Fault, When
 from tests.fakes.promises import check_promises
 from tests.fakes.scenario import FIRST, FOREVER, Scenario
@@ -92,33 +88,6 @@ def test_many_files_at_once_need_one_reaudit_each(deployment: Scenario) -> None:
     assert len(deployment.jobs.runs()) - before == 20 + 19
 
 
-def test_many_first_files_are_published() -> None:
-    """Twenty first files for a table that does not exist are published by one re-audit each."""
-    deployment = Scenario()
-    deployment.look_beyond()
-    landed = land(deployment, *(f"{n:02}" for n in range(20)))
-    deployment.check()
-    assert set(deployment.states(*landed)) == {State.PUBLISHED}
-    assert max(deployment.ingestion(each).attempt for each in landed) == 2
-
-
-def test_without_events_the_queue_moves_on(deployment: Scenario) -> None:
-    """With every event lost the sweep alone publishes the queue."""
-    deployment.loses_events = True
-    landed = land(deployment, "a", "b", "c")
-    deployment.settle()
-    assert set(deployment.states(*landed)) == {State.PUBLISHED}
-
-
-def test_a_later_file_waits_for_a_reaudit(deployment: Scenario) -> None:
-    """A file that main would merge waits while another one is in its re-audit."""
-    _, other = being_audited_again(deployment, "a", "b")
-    late = land(deployment, "c")[0]
-    deployment.settle()
-    assert deployment.states(other, late) == [State.PUBLISHED] * 2
-    assert deployment.ingestion(other).attempt == 2
-
-
 def test_waiting_is_no_attempt_and_no_job_run(deployment: Scenario) -> None:
     """Waiting costs no attempt and no job run, however often the sweep runs."""
     _, _, third = being_audited_again(deployment, "a", "b", "c")
@@ -170,56 +139,6 @@ def test_the_next_is_published_after_a_lost_run(deployment: Scenario) -> None:
     assert deployment.states(other, third) == [State.ERRORED, State.PUBLISHED]
 
 
-def test_a_reaudit_that_crashes_is_followed_by_a_whole_run(deployment: Scenario) -> None:
-    """If a re-audit leaves no report, the whole job runs again."""
-    _, other = being_audited_again(deployment, "a", "b")
-    deployment.end_run(other, RunState.FAILED, "ExitCode: 1.")
-    deployment.settle()
-    assert deployment.jobs.spec(_runs_of(deployment, other)[-1].id).reaudit_base == ""
-    assert deployment.states(other) == [State.PUBLISHED]
-
-
-def test_a_file_in_its_reaudit_is_not_merged(deployment: Scenario) -> None:
-    """A process that holds an ingestion as it was before its re-audit cannot publish it.
-
-    A registration that failed before left no branch.
-    """
-    deployment.fail("tables.append_again")
-    landed = land(deployment, "a", "b")
-    deployment.go()
-    deployment.deliver()
-    assert deployment.catalog.branches("publish/") == []
-    old = deployment.ingestion(landed[1])
-    assert old.state is State.AUDITED
-    deployment.deliver()
-    assert deployment.ingestion(old).is_reaudit
-    with pytest.raises(Moved):
-        deployment.publish(old)
-    assert deployment.on_main(old) == [False]
-
-
-def test_a_repeated_upload_starts_no_second_reaudit(deployment: Scenario) -> None:
-    """A repeated upload event does not continue a re-audit."""
-    landed = land(deployment, "a", "b")
-    deployment.go()
-    deployment.fail("jobs.start")
-    deployment.deliver()
-    stuck = deployment.ingestion(landed[1])
-    assert (stuck.state, stuck.is_reaudit) == (State.BRANCHED, True)
-    assert take_in(deployment.adapters, landed[1]) == stuck
-
-
-def test_a_contract_that_changed_runs_the_job_again(deployment: Scenario) -> None:
-    """If the contract has other requirements now, the whole job runs again."""
-    landed = land(deployment, "a", "b", "c")
-    deployment.go()
-    deployment.upload_contract(ORDERS)
-    deployment.settle()
-    assert set(deployment.states(*landed)) == {State.PUBLISHED}
-    again = deployment.jobs.spec(_runs_of(deployment, landed[1])[-1].id)
-    assert (again.attempt, again.reaudit_base) == (2, "")
-
-
 def test_a_table_that_always_changes_is_alerted(deployment: Scenario) -> None:
     """If main's table changes before every merge, the file ends errored after its attempts."""
     limited = replace(deployment.adapters, settings=replace(SETTINGS, max_branches=3))
@@ -227,46 +146,6 @@ def test_a_table_that_always_changes_is_alerted(deployment: Scenario) -> None:
     deployment.journal.strike("jobs.start", Fault(deployment.move_main, "after", times=FOREVER))
     found = deployment.end_of(land(deployment, "a")[0])
     assert (deployment.end(found), found.attempt) == ("errored TOO_MANY_ATTEMPTS", 3)
-
-
-def rejected_rival() -> tuple[Scenario, Ingestion]:
-    """Return a file that was rejected in its re-audit."""
-    deployment = Scenario()
-    rivals(deployment)
-    (rejected,) = deployment.ledger.in_state(State.REJECTED)
-    assert queueing.is_queued(rejected) is False
-    return deployment, rejected
-
-
-def test_a_rejected_rivals_branch_goes_with_it() -> None:
-    """A discard deletes the branch of the re-audit."""
-    deployment, rejected = rejected_rival()
-    assert rejected.branch in deployment.catalog.branches("publish/")
-    deployment.discard(rejected)
-    assert deployment.catalog.branches("publish/", "ingest/") == []
-    check_promises(deployment)
-
-
-def test_a_rejected_rival_can_be_approved() -> None:
-    """An approved file is audited again, and published as approved."""
-    deployment, rejected = rejected_rival()
-    deployment.move_main()
-    deployment.publish_anyway(rejected)
-    deployment.settle()
-    ended = deployment.ledger.get(rejected.id)
-    assert (ended.state, ended.attempt) == (State.PUBLISHED, rejected.attempt + 1)
-    assert ended.decisions.approval is not None
-    assert ended.decisions.approval.by == "Ann"
-
-
-def test_the_evidence_outlives_the_ledger() -> None:
-    """A rebuild of the ledger keeps the branch of a re-audit that was rejected."""
-    deployment, rejected = rejected_rival()
-    deployment.jobs.lose(rejected.job_run)
-    deployment.ledger.lose(rejected.id)
-    list(rebuild(deployment.adapters))
-    assert deployment.ledger.get(rejected.id).branch == rejected.branch
-    deployment.check()
 
 
 def rivals(deployment: Scenario) -> None:
