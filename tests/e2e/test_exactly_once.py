@@ -66,14 +66,13 @@ def dropped(gate: Gate, forgotten: LandedObject) -> Dropped:
     """Drop all files before any is awaited; the sweep finds the forgotten file meanwhile."""
     prepared(gate, "at_once")
     prepared(gate, "newest", onNewVersion="replace")
-    prepared(gate, "held", onDuplicate="hold")
     scope = "quality: [{metric: duplicateValues, mustBe: 0, customProperties: [SCOPE]}]"
     scope = scope.replace("SCOPE", "{property: scope, value: table}")
     text = contract("once.rivals", "csv").replace("unique: true", f"unique: true, {scope}")
     gate.put_contract(text)
     received = heard(gate, "once.at_once")
     at_once = [gate.drop(f"once/at_once/{n}.csv", csv(n, n + 100)) for n in range(3)]
-    others = {"rivals": csv(1), "newest": csv(100), "held": csv(1)}
+    others = {"rivals": csv(1), "newest": csv(100)}
     first = {name: gate.drop(f"once/{name}/first.csv", body) for name, body in others.items()}
     return Dropped(first, at_once, received)
 
@@ -176,18 +175,6 @@ def test_a_newer_version_takes_the_older_ones_place(gate: Gate, dropped: Dropped
     assert ids(gate, "newest") == [20, 21, 22, 23, 100]
     own = ("ingest/once.newest/", "publish/once.newest/")
     eventually(lambda: not gate.adapters.catalog.branches(*own))  # who came too late tidies up
-
-
-def test_the_same_bytes_again_can_be_held(gate: Gate, dropped: Dropped) -> None:
-    """If the contract holds known bytes, they wait on their branch for a decision."""
-    first = gate.end(dropped.first["held"])
-    held = gate.end(gate.drop("once/held/b.csv", csv(1)))
-    assert (held.state, held.audit.duplicate_of) == (State.REJECTED, first.id)
-    assert held.reason is not None
-    assert held.reason.code == "LIKELY_DUPLICATE"
-    assert ids(gate, "held") == [1]
-    assert [row[0] for row in gate.rows("once.held", held.branch)] == [1, 1]
-    assert len(gate.alerts(held)) == 1
 
 
 def test_aws_away_only_delays(gate: Gate) -> None:
