@@ -1,11 +1,8 @@
 """Each row is once on main: for repeated and replaced files, lost events, absent systems."""
 
 import json
-import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from os import kill
 from typing import Any
 
 import boto3
@@ -14,9 +11,10 @@ import requests
 
 from functions.adapters.emr import RunState
 from functions.model.ingestion import State
-from infra.local import ministack, processes
+from infra.local import ministack
 from lakegate.job.landing import LandedObject, ingestion_id
 from tests.e2e.conftest import PAUSE, Gate, contract
+from tests.e2e.killing import frozen
 from tests.fakes.schema import validate_announcement
 from tests.waiting import PATIENCE, eventually
 
@@ -155,7 +153,7 @@ def test_a_doubled_event_changes_nothing(gate: Gate) -> None:
     sqs.send_message(QueueUrl=queue, MessageBody=event)
     gate.end(landed)
     sqs.send_message(QueueUrl=queue, MessageBody=event)
-    eventually(lambda: _is_empty(queue), PATIENCE, "the queue is not worked off")
+    eventually(lambda: gate.is_empty("upload_queue"), PATIENCE, "the queue is not worked off")
     gate.misbehave("emr", {})
     assert gate.end(landed).state is State.PUBLISHED
     assert ids(gate, "doubled") == [1]
@@ -181,8 +179,8 @@ def test_aws_away_only_delays(gate: Gate) -> None:
     """A file is published even if S3, queues and ledger stop answering during its job."""
     prefix = prepared(gate, "aws", isolation="own")
     landed = gate.drop(f"{prefix}/a.csv", csv(1))
-    eventually(lambda: _submitted(gate, ingestion_id(landed)), PATIENCE, "no job run was started")
-    with _frozen(gate, "ministack"), pytest.raises(requests.Timeout):
+    gate.submitted(landed)
+    with frozen(gate, "ministack"), pytest.raises(requests.Timeout):
         requests.get(gate.stack.s3, timeout=3)
     assert gate.end(landed).state is State.PUBLISHED
     assert ids(gate, "aws") == [1]
@@ -203,18 +201,6 @@ def test_lost_events_are_found_by_the_sweep(gate: Gate, forgotten: LandedObject)
     assert ids(gate, "lost") == [1]
 
 
-@contextmanager
-def _frozen(gate: Gate, part: str) -> Iterator[None]:
-    """Stop a part's process for a while, so that it neither answers nor refuses."""
-    record = processes.running(gate.home, part)
-    assert record is not None
-    kill(record.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        kill(record.pid, signal.SIGCONT)
-
-
 def _event(bucket: str, key: str, version: str, etag: str, size: int) -> str:
     found = {"key": key, "size": size, "eTag": etag, "versionId": version, "sequencer": "0A"}
     record = {"eventTime": "2026-01-01T00:00:00.000Z", "s3": {"bucket": {"name": bucket}}}
@@ -222,23 +208,8 @@ def _event(bucket: str, key: str, version: str, etag: str, size: int) -> str:
     return json.dumps({"Records": [record]})
 
 
-def _is_empty(queue: str) -> bool:
-    names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
-    found = boto3.client("sqs").get_queue_attributes(QueueUrl=queue, AttributeNames=names)
-    return all(int(found["Attributes"][name]) == 0 for name in names)
-
-
-def _known(gate: Gate, landed: LandedObject) -> bool:
-    return bool(gate.adapters.ledger.known([ingestion_id(landed)]))
-
-
 def _has_run(gate: Gate, landed: LandedObject) -> bool:
     """Return whether the file's job run succeeded, which no event reports here."""
-    if not _known(gate, landed):
-        return False
-    run = gate.adapters.ledger.get(ingestion_id(landed)).job_run
-    return bool(run) and gate.adapters.jobs.get(run).state is RunState.SUCCESS
-
-
-def _submitted(gate: Gate, ingestion: str) -> bool:
-    return any(i.id == ingestion and i.state is State.SUBMITTED for i in gate.adapters.ledger.all())
+    known = gate.adapters.ledger.together([ingestion_id(landed)])
+    runs = [gate.adapters.jobs.get(each.job_run) for each in known if each.job_run]
+    return any(run.state is RunState.SUCCESS for run in runs)

@@ -7,26 +7,17 @@ from typing import Any
 
 import pytest
 import requests
-from typer.testing import CliRunner
 
 from cli.local.slack_messages import messages as ask_for_messages
-from cli.main import app
 from functions.model.ingestion import Ingestion, State
 from lakegate.job.landing import LandedObject
-from tests.e2e.conftest import Gate, contract
+from tests.e2e.conftest import Gate, contract, lakegate, run
 from tests.e2e.test_bad_input import GOOD, parquet
 from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.stack
 
 TOO_MUCH = parquet(id=[7], amount=[101.0])
-
-
-def run(*arguments: str) -> str:
-    """Return the output of a command. Raise AssertionError if it fails."""
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 0, result.output
-    return result.output
 
 
 @dataclass(frozen=True)
@@ -147,7 +138,7 @@ def test_one_yes_in_slack_decides_for_all_files_with_one_cause(gate: Gate) -> No
 
 def pressed(ingestion: Ingestion, *person: str) -> str:
     """Return the reply to pressing Replay, which may be an error on a busy machine."""
-    return CliRunner().invoke(app, ["slack", "press", ingestion.id, "replay", *person]).output
+    return lakegate("slack", "press", ingestion.id, "replay", *person).output
 
 
 def is_answered(gate: Gate, ingestion: Ingestion, words: str) -> bool:

@@ -3,24 +3,17 @@
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from cli.main import app
 from functions.model import merge_commit
 from functions.model.ingestion import State
 from functions.model.shown_state import ShownState
-from tests.e2e.conftest import Gate, contract
+from tests.e2e.conftest import Gate, contract, lakegate
 
 pytestmark = pytest.mark.stack
 
 TABLE, KEY = "mending.orders", "mending/orders/monday.csv"
 ROWS = {n: f"{n},{n}.5" for n in range(1, 11)}
 BODY = "\n".join(["id,amount", *{**ROWS, 4: "4,400", 7: "seven,7.5"}.values()]) + "\n"
-
-
-def lakegate(*arguments: str) -> Result:
-    """Return the result of a command."""
-    return CliRunner().invoke(app, arguments)
 
 
 def test_two_rows_of_ten_are_mended(gate: Gate, tmp_path: Path) -> None:

@@ -1,11 +1,9 @@
 """Other writers' branches on the real stack: audited, told, decided and published like changes."""
 
 from pathlib import Path
-from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
-from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.table import Table
 
 from access.deployment.checkout import ROOT
@@ -27,13 +25,7 @@ def branched(gate: Gate, name: str) -> Table:
     assert gate.end(gate.drop(f"taken/{name}/1.parquet", GOOD)).state is State.PUBLISHED
     token = KeyFiles(gate.home / "keys").read()["writer"]
     Catalog(gate.stack.nessie, token).create_branch(branch)
-    catalog = RestCatalog(
-        "lake",
-        uri=f"{gate.stack.iceberg}/{quote(branch, safe='')}",
-        token=token,
-        **{"s3.access-key-id": "test", "s3.secret-access-key": "test"},
-    )
-    return catalog.load_table(table)
+    return gate.catalog(branch, token).load_table(table)
 
 
 def append(table: Table, id_: int, amount: float) -> None:
