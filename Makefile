@@ -60,11 +60,12 @@ test-long: export LAKEGATE_SEED := $(or $(LAKEGATE_SEED),$(shell date +%s))
 test-long: export LAKEGATE_RUNS := 50000
 test-long: export LAKEGATE_SCHEDULES := 5000
 test-long: export LAKEGATE_MATRIX := 1
-test-long: deploy-tools ## Run many more random stories, every fault, 64 files at once, kills of shared runs
+test-long: deploy-tools ## Run many more random stories, every fault and kill, 64 files at once
 	@echo "again: make test-long LAKEGATE_SEED=$$LAKEGATE_SEED"
 	@.venv/bin/python -m pytest tests/unit/pipeline/test_machine.py tests/unit/pipeline/test_schedules.py \
 		tests/unit/pipeline/test_crashes.py tests/unit/operations/test_rebuild_ledger.py -n auto
-	@.venv/bin/python -m pytest tests/e2e/test_shared_kill.py tests/deploy/test_at_once.py
+	@.venv/bin/python -m pytest tests/e2e/test_shared_kill.py tests/e2e/test_kill.py \
+		tests/deploy/test_at_once.py
 
 check-deploy: deploy-tools ## Lint and compile the descriptors with every tool, and compare
 	@.venv/bin/python -m pytest -m deploy

@@ -44,7 +44,7 @@ _LAMBDA_CODE = ("lakegate", "functions")
 _JOB_CODE = ("lakegate", "spark_jobs")
 _JOB_LIBRARIES, _JOB_DISTRIBUTIONS = ("yaml",), ("pyyaml",)  # as imported, and as installed
 # Lambda's Amazon Linux 2023 has glibc 2.34, but so new a machine is not needed to run it locally;
-# tests/deploy/test_stack.py checks what the chosen files really need.
+# tests/deploy/test_zip.py checks what the chosen files really need.
 _PLATFORM, _ON_ARM = "x86_64-manylinux_2_28", "aarch64-manylinux_2_28"
 # The platforms on which the local stack runs its functions: system and machine as Python names
 # them, and the wheels for it.

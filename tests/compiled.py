@@ -11,6 +11,17 @@ from tests.policies import Identity, Policy, listed
 
 ACCOUNT = "000000000000"
 EMR = {"EmrApplicationId": "00app", "EmrSharedApplicationId": "00shared"}  # parameters
+# Parameters with which the application calls all services that it can.
+EVERYTHING = {
+    **EMR,
+    "SlackTokenSecret": "lakegate/slack",
+    "AlertTopicArn": f"arn:aws:sns:us-east-1:{ACCOUNT}:people",
+    "GlueDatabasePrefix": "lake_",
+    "SnowflakeSecret": "snowflake",
+    "LineageUrl": "https://lineage",
+    "LineageSecret": "lineage",
+}
+_TEMPLATE = Path(__file__).parents[1] / "template.yaml"
 _NOTHING = object()
 _PSEUDO = {
     "AWS::Partition": "aws",
@@ -132,6 +143,11 @@ class Compiled:
             if {"Ref": role} in listed(self.resources[name]["Properties"]["Roles"])
         ]
         return [*self._properties(role).get("Policies", []), *attached]
+
+
+def application(**parameters: str) -> Compiled:
+    """Return the application's template with both applications of EMR."""
+    return Compiled.of(_TEMPLATE, **{**EMR, **parameters})
 
 
 _FUNCTIONS: Mapping[str, Callable[[Compiled, Any], Any]] = {

@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote
 
 import boto3
@@ -37,47 +37,13 @@ _PROPERTIES = {
 }
 
 
-class Writer(Protocol):
-    """A writer of the test's table on any branch."""
-
-    def append(self, branch: str, file: str) -> str:
-        """Append a new data file, to a new table if needed; return the new head."""
-
-    def create(self, branch: str) -> None:
-        """Create the table, without a row."""
-
-    def add_column(self, branch: str, *, required: bool = False) -> None:
-        """Add one column to the table."""
-
-    def set_columns(self, branch: str, **ids: int) -> None:
-        """Give the table these columns, each with its id, beside its first one and no others."""
-
-    def partition(self, branch: str, buckets: int) -> None:
-        """Give the table a new partition spec, by buckets of its first column."""
-
-    def spec_of(self, reference: str, file: str) -> int:
-        """Return the id of the partition spec of a data file that the newest commit added."""
-
-    def put(self, branch: str, name: str, kind: str) -> str:
-        """Commit something that is no table under a name; return the new head."""
-
-    def drop(self, branch: str) -> None:
-        """Drop the table."""
-
-    def files(self, reference: str) -> list[str]:
-        """Return the names of the data files that a query reads."""
-
-    def address(self, file: str) -> str:
-        """Return the address of a data file."""
-
-
 @dataclass(frozen=True)
 class Lake:
     """The adapters, and a writer."""
 
     process: Callable[[], Tables | FakeTables]
     catalog: Catalog | FakeCatalog
-    writer: Writer
+    writer: "IcebergWriter | FakeWriter"
     table: str
     delete: Callable[[str], object]
     bases: dict[str, str] = field(default_factory=dict)
@@ -124,49 +90,49 @@ class FakeWriter:
         self._catalog, self._table = catalog, table
 
     def append(self, branch: str, file: str) -> str:
-        """See Writer."""
+        """See IcebergWriter."""
         table = self._catalog.table(branch, self._table) or FakeTable(uuid.uuid4().hex)
         return self._catalog.commit(branch, self._table, table.append(file))
 
     def create(self, branch: str) -> None:
-        """See Writer."""
+        """See IcebergWriter."""
         self._catalog.commit(branch, self._table, FakeTable(uuid.uuid4().hex))
 
     def add_column(self, branch: str, *, required: bool = False) -> None:
-        """See Writer."""
+        """See IcebergWriter."""
         new = "new@2!" if required else "new@2"
         self._catalog.commit(branch, self._table, self._there(branch).with_columns("id@1", new))
 
     def set_columns(self, branch: str, **ids: int) -> None:
-        """See Writer."""
+        """See IcebergWriter."""
         columns = ("id@1", *(f"{name}@{id_}" for name, id_ in ids.items()))
         self._catalog.commit(branch, self._table, self._there(branch).with_columns(*columns))
 
     def partition(self, branch: str, buckets: int) -> None:
-        """See Writer."""
+        """See IcebergWriter."""
         table = self._there(branch).partitioned(f"bucket[{buckets}]")
         self._catalog.commit(branch, self._table, table)
 
     def spec_of(self, reference: str, file: str) -> int:
-        """See Writer."""
+        """See IcebergWriter."""
         table = self._there(reference)
         assert file in table.added
         return table.spec
 
     def put(self, branch: str, name: str, kind: str) -> str:
-        """See Writer."""
+        """See IcebergWriter."""
         return self._catalog.commit(branch, name, FakeTable(uuid.uuid4().hex, kind=kind))
 
     def drop(self, branch: str) -> None:
-        """See Writer."""
+        """See IcebergWriter."""
         self._catalog.commit(branch, self._table, None)
 
     def files(self, reference: str) -> list[str]:
-        """See Writer."""
+        """See IcebergWriter."""
         return sorted(self._there(reference).files)
 
     def address(self, file: str) -> str:
-        """See Writer."""
+        """See IcebergWriter."""
         return file
 
     def _there(self, reference: str) -> FakeTable:
@@ -182,7 +148,7 @@ class IcebergWriter:
         self._uri, self._token, self._s3, self._name = uri, token, s3, table
 
     def append(self, branch: str, file: str) -> str:
-        """See Writer."""
+        """Append a new data file, to a new table if needed; return the new head."""
         if not self._catalog(branch).table_exists(self._name):
             self.create(branch)
         table = self._catalog(branch).load_table(self._name)
@@ -191,7 +157,7 @@ class IcebergWriter:
         return Catalog(self._uri, self._token).head(branch)
 
     def create(self, branch: str) -> None:
-        """See Writer."""
+        """Create the table, without a row."""
         catalog = self._catalog(branch)
         catalog.create_namespace_if_not_exists(self._name.split(".")[0])
         catalog.create_table(
@@ -202,11 +168,11 @@ class IcebergWriter:
         )
 
     def add_column(self, branch: str, *, required: bool = False) -> None:
-        """See Writer."""
+        """Add one column to the table."""
         self._set_columns(branch, {"new": 2}, required=required)
 
     def set_columns(self, branch: str, **ids: int) -> None:
-        """See Writer."""
+        """Give the table these columns, each with its id, beside its first one and no others."""
         self._set_columns(branch, ids, required=False)
 
     def _set_columns(self, branch: str, ids: Mapping[str, int], *, required: bool) -> None:
@@ -234,7 +200,7 @@ class IcebergWriter:
         )
 
     def partition(self, branch: str, buckets: int) -> None:
-        """See Writer."""
+        """Give the table a new partition spec, by buckets of its first column."""
         before = self._catalog(branch).load_table(self._name).metadata
         id_ = (before.last_partition_id or 999) + 1
         field = {"source-id": 1, "field-id": id_, "name": f"id_bucket_{buckets}"}
@@ -247,7 +213,7 @@ class IcebergWriter:
         )
 
     def spec_of(self, reference: str, file: str) -> int:
-        """See Writer."""
+        """Return the id of the partition spec of a data file that the newest commit added."""
         manifests = self._manifests(self._catalog(reference).load_table(self._name))
         found = [entry.data_file for manifest in manifests for entry in manifest]
         return next(each.spec_id for each in found if each.file_path.endswith(f"/{file}"))
@@ -280,7 +246,7 @@ class IcebergWriter:
         assert answer.ok, answer.text
 
     def put(self, branch: str, name: str, kind: str) -> str:
-        """See Writer."""
+        """Commit something that is no table under a name; return the new head."""
         place = f"s3://lake/warehouse/{name}"
         fields: dict[str, dict[str, Any]] = {
             "ICEBERG_VIEW": {"metadataLocation": place, "versionId": 1, "schemaId": 0},
@@ -306,7 +272,7 @@ class IcebergWriter:
         return Catalog(self._uri, self._token).head(branch)
 
     def drop(self, branch: str) -> None:
-        """See Writer."""
+        """Drop the table."""
         self._catalog(branch).drop_table(self._name)
 
     def manifests(self, reference: str) -> int:
@@ -314,7 +280,7 @@ class IcebergWriter:
         return len(self._manifests(self._catalog(reference).load_table(self._name)))
 
     def files(self, reference: str) -> list[str]:
-        """See Writer."""
+        """Return the names of the data files that a query reads."""
         return sorted(
             entry.data_file.file_path.rpartition("/")[2]
             for manifest in self._manifests(self._catalog(reference).load_table(self._name))
@@ -322,7 +288,7 @@ class IcebergWriter:
         )
 
     def address(self, file: str) -> str:
-        """See Writer."""
+        """Return the address of a data file."""
         return f"{self._catalog('main').load_table(self._name).location()}/data/{file}"
 
     def _manifests(self, table: Table) -> list[list[Any]]:

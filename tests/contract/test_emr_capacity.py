@@ -108,24 +108,6 @@ class TestTwoApplications:
 
 
 class TestTheApplication:
-    def test_started_it_can_be_neither_changed_nor_deleted(self, own_service: Service) -> None:
-        """After a run it is STARTED and refuses; stopped, it can be changed and deleted."""
-        service = own_service.start()
-        service.wait_for(service.run("succeed"), "SUCCESS")
-        change = {"applicationId": APPLICATION, "clientToken": "a"}
-        refusal = service.client.exceptions.ValidationException
-        assert service.state() == "STARTED"
-        with pytest.raises(refusal, match="stopped"):
-            service.client.update_application(**change)
-        with pytest.raises(refusal, match="stopped"):
-            service.client.delete_application(applicationId=APPLICATION)
-        service.client.stop_application(applicationId=APPLICATION)
-        assert service.state() == "STOPPED"
-        service.client.update_application(**change)
-        service.client.delete_application(applicationId=APPLICATION)
-        with pytest.raises(refusal, match="TERMINATED"):
-            service.run("succeed")
-
     def test_it_is_not_stopped_during_a_run(self, service: Service, tmp_path: Path) -> None:
         """StopApplication is refused while a run is not complete."""
         over = tmp_path / "over"

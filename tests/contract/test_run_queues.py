@@ -1,24 +1,32 @@
-"""The queues of a shared run behave alike in memory and on SQS."""
+"""The queues of a shared run behave alike in memory, on moto's SQS, and on the local stack's."""
 
 import json
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
 
+from functions.adapters.sqs import Backlog
 from lakegate.job.shared_run import MOST_FILES, Judged
 from spark_jobs.shared.work_queue import Queues, SqsQueues, Waiting
+from tests.deploy.account import Account
 from tests.fakes.work_queue import FakeQueues, FakeSeconds
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Both queues, with functions to put a message into the one and to read the other."""
+    """Both queues, with functions to put a message into the one and to read the other.
+
+    A message that is `put_late` can be taken after a second; `size` counts those in hand, too.
+    """
 
     queues: Queues
     put: Callable[[str], object]
+    put_late: Callable[[str], object]
+    size: Callable[[], int]
     judged: Callable[[], Sequence[Judged]]
 
     def again(self, messages: Sequence[Waiting]) -> list[Waiting]:
@@ -27,12 +35,20 @@ class Pair:
         return self.queues.take(0)
 
 
-@pytest.fixture(params=["in memory", "SQS"])
-def pair(request: pytest.FixtureRequest, sqs: Any) -> Pair:
+@pytest.fixture(scope="module")
+def local(account: Account) -> Any:
+    """Return the local stack's SQS, a process of its own."""
+    return account.client("sqs")
+
+
+@pytest.fixture(params=["fake", "sqs", pytest.param("local", marks=pytest.mark.stack)])
+def pair(request: pytest.FixtureRequest) -> Pair:
     """Return empty queues."""
-    if request.param == "in memory":
+    if request.param == "fake":
         fake = FakeQueues(FakeSeconds())
-        return Pair(fake, fake.put, lambda: fake.judged)
+        late = partial(fake.put, after=1)
+        return Pair(fake, fake.put, late, lambda: fake.waiting, lambda: fake.judged)
+    sqs = request.getfixturevalue(request.param)
     work, verdicts = (
         sqs.create_queue(QueueName=f"{name}-{uuid.uuid4().hex}")["QueueUrl"]
         for name in ("work", "verdicts")
@@ -46,6 +62,8 @@ def pair(request: pytest.FixtureRequest, sqs: Any) -> Pair:
     return Pair(
         SqsQueues(sqs, work, verdicts),
         lambda body: sqs.send_message(QueueUrl=work, MessageBody=body),
+        lambda body: sqs.send_message(QueueUrl=work, MessageBody=body, DelaySeconds=1),
+        Backlog(sqs, work).size,
         judged,
     )
 
@@ -74,14 +92,26 @@ def test_a_message_that_comes_again_counts_its_takings(pair: Pair) -> None:
 
 
 def test_hidden_messages_do_not_come(pair: Pair) -> None:
-    """A message that is hidden for longer stays away, and one that is deleted for ever."""
+    """A message that is hidden for longer stays away, and one that is deleted for ever.
+
+    To delete it twice is no error.
+    """
     for n in range(25):
         pair.put(str(n))
     taken = pair.queues.take(0)
     pair.queues.hide(taken[:12], 100)
-    pair.queues.delete(taken[12:])
+    for _ in range(2):
+        pair.queues.delete(taken[12:])
     assert pair.queues.take(0) == []
+    assert pair.size() == 12
     assert sorted(each.body for each in pair.again(taken)) == sorted(t.body for t in taken[:12])
+
+
+def test_a_taking_waits_for_a_message(pair: Pair) -> None:
+    """A taking that waits gets a message that comes meanwhile."""
+    pair.put_late("late")
+    assert pair.queues.take(0) == []
+    assert [each.body for each in pair.queues.take(20)] == ["late"]
 
 
 def test_verdicts_are_sent(pair: Pair) -> None:

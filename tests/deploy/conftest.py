@@ -1,15 +1,20 @@
 """One account for all suites that deploy, and one stage in it, deployed as docs/aws.md says."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 from infra.lambda_python import local_stack_python
+from infra.local.ministack import KeyFiles
 from infra.setup import deploy_environment
 from infra.versions import LAMBDA_PYTHON
+from lakegate.nessie_tokens import Keys, keep
 from tests.deploy import bare
 from tests.deploy.account import Account, running
 from tests.deploy.bare import ROOT, Cloud
+from tests.deploy.platform import Platforms
 from tests.deploy.tools import FIRST, Checkout
 
 
@@ -44,3 +49,21 @@ def checkout(
         checkout = Checkout.of(cloud, tmp_path_factory.mktemp("checkout"))
         checkout.run(FIRST)
     return checkout
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the home directory of a suite's servers."""
+    return tmp_path_factory.mktemp("servers")
+
+
+@pytest.fixture(scope="module")
+def keys(home: Path) -> Keys:
+    """Return the signing key and each role's token."""
+    return keep(KeyFiles(home / "keys"), datetime.now(UTC))
+
+
+@pytest.fixture(scope="module")
+def aws(account: Account) -> Platforms:
+    """Return the AWS account, with the platforms of each suite."""
+    return Platforms(account)

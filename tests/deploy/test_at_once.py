@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import requests
-from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.table import Table
 
 from functions.adapters.nessie import MAIN
@@ -197,12 +196,7 @@ def _files(table: Table) -> set[str]:
 
 def _load(gate: Gate, ref: str) -> Table:
     """Return the table on a branch, opened by the publisher, who may change main."""
-    return RestCatalog(
-        "lake",
-        uri=f"{gate.stack.iceberg}/{quote(ref, safe='')}",
-        token=_token(gate),
-        **{"s3.access-key-id": "test", "s3.secret-access-key": "test"},
-    ).load_table(_TABLE)
+    return gate.catalog(ref, _token(gate)).load_table(_TABLE)
 
 
 def _token(gate: Gate) -> str:

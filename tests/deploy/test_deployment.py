@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from infra import package
 from infra.local.settings import APPLICATION, EVENT_SOURCE, facts, parameters
@@ -17,12 +18,13 @@ from tests.waiting import eventually
 
 pytestmark = pytest.mark.stack
 
-_STAGE, _OTHER = "noted", "mended"
+_STAGE, _OTHER, _LAKE = "noted", "mended", "their-lake"
 _ROOT = Path(__file__).parents[2]
 _STUBS = Path(__file__).parent / "stubs"
 _NOWHERE = dict.fromkeys(("nessie", "emr", "slack"), "http://127.0.0.1:1")
 # Only the test makes a message come again, never a slow machine.
-_TIMES = {
+_CHOSEN = {
+    "LakeBucketName": _LAKE,
     "VisibilityTimeout": "43200",
     "FunctionTimeout": "600",
     "MaxReceives": "2",
@@ -40,7 +42,7 @@ class Aws:
     def deploy(self) -> None:
         """Deploy the checkout's present code."""
         built = package.build_here(self.root, lambda _: None)
-        told = facts(_NOWHERE), parameters(_NOWHERE) | _TIMES
+        told = facts(_NOWHERE), parameters(_NOWHERE) | _CHOSEN
         self.outputs = deploy_stage(
             self.account.endpoint, _STAGE, _ROOT / "template.yaml", built, *told
         )
@@ -117,6 +119,7 @@ def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aws]:
         shutil.copytree(_ROOT / name, root / name)
     with running(tmp_path_factory.mktemp("moving")) as account:
         aws = Aws(account, root)
+        aws.client("s3").create_bucket(Bucket=_LAKE)
         aws.deploy()
         yield aws
 
@@ -167,6 +170,18 @@ def test_a_function_may_do_only_what_its_role_says(aws: Aws) -> None:
     noted = eventually(lambda: aws.notes("roles/"))
 
     assert noted["roles/a#1"]["breach"] == "AccessDenied"
+
+
+def test_an_existing_lake_is_used_as_it_is(aws: Aws) -> None:
+    """The stack makes no lake bucket; the named one gets the job's code, and keeps its settings."""
+    s3 = aws.client("s3")
+    assert aws.outputs["LakeBucketName"] == _LAKE
+    made = [each["Name"] for each in s3.list_buckets()["Buckets"]]
+    assert not [name for name in made if name.startswith(f"lakegate-{_STAGE}-lake")]
+    found = s3.list_objects_v2(Bucket=_LAKE, Prefix="jobs/")
+    assert any(each["Key"].endswith("/main.py") for each in found["Contents"])
+    with pytest.raises(ClientError, match="NoSuchBucketPolicy"):
+        s3.get_bucket_policy(Bucket=_LAKE)
 
 
 def test_only_ends_of_our_job_runs_reach_on_job_run(aws: Aws) -> None:

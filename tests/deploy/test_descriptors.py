@@ -90,12 +90,11 @@ def by_sam() -> Template:
 
 
 def test_the_templates_are_without_a_fault(home: Path, by_sam: Template) -> None:
-    """cfn-lint finds no fault in any template nor in the release's, and SAM accepts its own."""
+    """cfn-lint finds no fault in any template nor in the release's, which SAM's translator made."""
     released = home / "lakegate.template.json"
     released.write_text(json.dumps(by_sam))
     templates = [released, ROOT / "template.yaml", *ROOT.glob("infra/**/*.yml")]
     assert run(BIN / "cfn-lint", *templates, home=home) == ""
-    assert "valid SAM Template" in run(BIN / "sam", "validate", "--lint", home=home)
 
 
 def test_both_descriptors_are_one_stack(by_osls: Template, by_sam: Template) -> None:

@@ -3,7 +3,6 @@
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,14 +13,12 @@ from functions.health.conformance.trial import tried
 from functions.health.model import Status
 from infra.aws.facts import PLATFORM
 from infra.local import nessie_server, processes
-from infra.local.ministack import KeyFiles
 from infra.local.nessie_server import S3, options
 from infra.local.parts import free_port
 from infra.stage import Stage
 from lakegate.errors import LakegateError
-from lakegate.nessie_tokens import Keys, keep
+from lakegate.nessie_tokens import Keys
 from tests import postgres
-from tests.deploy.account import Account
 from tests.deploy.platform import APPLICATION, NESSIE, ROOT, Platforms, read
 from tests.waiting import PATIENCE, eventually
 
@@ -55,24 +52,6 @@ class Server:
     def health(self, kind: str) -> int:
         """Return the status of a health check's answer."""
         return requests.get(f"{self.management}/q/health/{kind}", timeout=PATIENCE).status_code
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the servers' home directory."""
-    return tmp_path_factory.mktemp("platform")
-
-
-@pytest.fixture(scope="module")
-def aws(account: Account) -> Platforms:
-    """Return the AWS account, with the platforms of this suite alone."""
-    return Platforms(account)
-
-
-@pytest.fixture(scope="module")
-def keys(home: Path) -> Keys:
-    """Return the signing key and each role's token."""
-    return keep(KeyFiles(home / "keys"), datetime.now(UTC))
 
 
 @pytest.fixture(scope="module")

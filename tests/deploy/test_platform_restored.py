@@ -6,17 +6,14 @@ import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from functions.adapters.nessie import Catalog
 from infra.local import ministack, processes
-from infra.local.ministack import KeyFiles
 from infra.stage import Stage
-from lakegate.nessie_tokens import Keys, keep
-from tests.deploy.account import Account
+from lakegate.nessie_tokens import Keys
 from tests.deploy.platform import ROOT, Platforms
 from tests.deploy.rds import Rds, served
 from tests.deploy.test_platform_deployed import database_variables, started, storage
@@ -93,13 +90,11 @@ class Restorable:
 
 
 @pytest.fixture
-def platform(account: Account, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Restorable]:
+def platform(aws: Platforms, home: Path, keys: Keys) -> Iterator[Restorable]:
     """Yield a platform whose database runs."""
-    home, aws = tmp_path_factory.mktemp("restored"), Platforms(account)
-    keys = keep(KeyFiles(home / "keys"), datetime.now(UTC))
     stage = aws.deploy("restored", NessiePublicKey=keys.public_key)
     with installed(home, _TOOLS) as postgres, served(rds := Rds(postgres)) as address:
-        terminal = _terminal(home, account.endpoint, address)
+        terminal = _terminal(home, aws.account.endpoint, address)
         made = Restorable(aws, stage, rds, terminal, home, keys)
         rds.create(made.database, made.password)
         try:

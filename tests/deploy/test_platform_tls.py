@@ -6,7 +6,6 @@ The PostgreSQL of the tests is built without TLS, so a server that speaks TLS st
 import json
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -15,13 +14,11 @@ import pytest
 
 from functions.adapters.nessie import Catalog
 from infra.local import processes
-from infra.local.ministack import KeyFiles
 from infra.local.nessie_server import S3
 from infra.stage import Stage
-from lakegate.nessie_tokens import Keys, keep
+from lakegate.nessie_tokens import Keys
 from tests import postgres
 from tests.certificates import Authority, encrypted
-from tests.deploy.account import Account
 from tests.deploy.platform import NESSIE, ROOT, Platforms
 from tests.deploy.test_platform_deployed import Server, begun, started
 from tests.waiting import PATIENCE, eventually
@@ -33,27 +30,9 @@ _CA = "LAKEGATE_DATABASE_CA"
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the servers' home directory."""
-    return tmp_path_factory.mktemp("tls")
-
-
-@pytest.fixture(scope="module")
-def keys(home: Path) -> Keys:
-    """Return the signing key and each role's token."""
-    return keep(KeyFiles(home / "keys"), datetime.now(UTC))
-
-
-@pytest.fixture(scope="module")
 def authority() -> Authority:
     """Return the authority that signs the database's certificate."""
     return Authority("Database CA")
-
-
-@pytest.fixture(scope="module")
-def aws(account: Account) -> Platforms:
-    """Return the AWS account."""
-    return Platforms(account)
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 import requests
 from pyiceberg.catalog.rest import RestCatalog
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from access.deployment import choice as deployment
 from access.deployment.checkout import ROOT
@@ -26,6 +26,7 @@ from cli.local import stack as local_stack
 from cli.main import app
 from functions.adapters.all import Adapters
 from functions.adapters.ledger.reads import UnknownIngestion
+from functions.adapters.sqs import Backlog
 from functions.model import steps
 from functions.model.ingestion import Ingestion, State
 from infra.local import ministack, stack, stack_file
@@ -95,19 +96,18 @@ class Gate:
         """Return the messages in Slack that name the ingestion, once all of them are shown."""
         told = partial(self._is_told, ingestion.id)
         eventually(told, PATIENCE, f"{ingestion.landed.key} is not told", PAUSE)
-        eventually(self._all_is_shown, PATIENCE, "the queue of alerts is not empty", PAUSE)
+        shown = partial(self.is_empty, "alert_queue")
+        eventually(shown, PATIENCE, "the queue of alerts is not empty", PAUSE)
         messages = requests.get(f"{self.stack.slack}/messages", timeout=PATIENCE).json()
         return [message for message in messages if ingestion.id in str(message)]
 
     def _is_told(self, ingestion: str) -> bool:
         return not steps.unfinished(self.adapters.ledger.get(ingestion))
 
-    def _all_is_shown(self) -> bool:
-        counts = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
-        found = ministack.client("sqs", self.stack.s3).get_queue_attributes(
-            QueueUrl=self.stack.queues["alert_queue"], AttributeNames=counts
-        )
-        return not any(int(found["Attributes"][count]) for count in counts)
+    def is_empty(self, queue: str) -> bool:
+        """Return whether nothing waits in a queue of the stack, or is in work."""
+        sqs = ministack.client("sqs", self.stack.s3)
+        return not Backlog(sqs, self.stack.queues[queue]).size()
 
     def misbehave(self, part: str, told: Mapping[str, Any]) -> None:
         """Set the faults of a stand-in; an empty mapping ends them."""
@@ -156,13 +156,16 @@ class Gate:
 
     def table(self, table: str, ref: str = "main") -> pa.Table:
         """Return a table as every reader of the catalog sees it."""
-        catalog = RestCatalog(
+        return self.catalog(ref, self.stack.reader_token).load_table(table).scan().to_arrow()
+
+    def catalog(self, ref: str, token: str) -> RestCatalog:
+        """Return the Iceberg catalog at a branch, for who has this token."""
+        return RestCatalog(
             "lake",
             uri=f"{self.stack.iceberg}/{quote(ref, safe='')}",
-            token=self.stack.reader_token,
+            token=token,
             **{"s3.access-key-id": "test", "s3.secret-access-key": "test"},
         )
-        return catalog.load_table(table).scan().to_arrow()
 
 
 @contextmanager
@@ -229,11 +232,23 @@ def newcomer(tmp_path: Path, gate: Gate) -> dict[str, str]:
     return env | {"LAKEGATE_HOME": str(gate.home), "COLUMNS": "120"}
 
 
+def lakegate(*arguments: str) -> Result:
+    """Run a command as in a terminal where only LAKEGATE_HOME is set."""
+    return CliRunner().invoke(app, arguments, env={"LAKEGATE_LEDGER_TABLE": None})
+
+
 def run(*arguments: str, code: int = 0) -> str:
     """Return the output of a command. Raise AssertionError for another exit code."""
-    result = CliRunner().invoke(app, arguments)
+    result = lakegate(*arguments)
     assert result.exit_code == code, result.output
     return result.output
+
+
+def document(*arguments: str) -> Any:
+    """Return the JSON that a command prints, which must be its whole output."""
+    said = lakegate(*arguments, "--json")
+    assert said.exit_code == 0, said.output
+    return json.loads(said.stdout)
 
 
 def found(gate: Gate, output: str) -> Ingestion:
@@ -269,9 +284,9 @@ def done(command: list[str], folder: Path, env: Mapping[str, str]) -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the first steps last: they stop the stack that all tests share.
+    """Run last what stops the stack that all tests share.
 
-    Before them, what all other tests made the functions ask of AWS is compared with the policies.
+    Before, what all other tests made the functions ask of AWS is compared with the policies.
     """
-    last = ("test_rights.py", "test_readme.py")
+    last = ("test_rights.py", "test_stack.py", "test_readme.py")
     items.sort(key=lambda item: last.index(item.path.name) if item.path.name in last else -1)

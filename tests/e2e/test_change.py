@@ -42,7 +42,10 @@ def test_an_update_is_made_once(gate: Gate, tables: dict[str, str]) -> None:
 
 
 def test_a_rejected_change_is_a_persons_to_decide(gate: Gate, tables: dict[str, str]) -> None:
-    """A rejected change is alerted with its statement and can be inspected and published."""
+    """A rejected change is alerted with its statement, inspected, and published by a person.
+
+    Main's log names who, and why.
+    """
     name = tables["rejected"]
     sql = f"UPDATE {name} SET amount = 101 WHERE id = 1"
     output = run("change", name, "--sql", sql, "--wait", code=3)
@@ -51,5 +54,8 @@ def test_a_rejected_change_is_a_persons_to_decide(gate: Gate, tables: dict[str, 
     assert sql in str(message)
     assert gate.rows(name) == [(1, 1.0), (2, 2.0)]
     assert "101.0" in run("inspect", failed.id)
-    run("publish", failed.id, "--by", "Ann", "--reason", "it is right")
+    run("publish", failed.id, "--by", "Ann Ö.", "--reason", 'it\'s right: "1 < 2"')
     assert gate.rows(name) == [(1, 101.0), (2, 2.0)]
+    done = gate.adapters.ledger.get(failed.id)
+    (entry,) = merge_commit.published(merge_commit.commit_of(gate.adapters.catalog.log(), done))
+    assert (entry.approved_by, entry.approved_because) == ("Ann Ö.", 'it\'s right: "1 < 2"')

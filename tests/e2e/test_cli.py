@@ -2,38 +2,21 @@
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import boto3
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from access.deployment.checkout import ROOT
-from cli.main import app
 from functions.model import steps
-from functions.model.messages.announcement import announcements
-from functions.on_lineage import Target, send_lineage
-from tests.e2e.conftest import Gate, contract
+from tests.e2e.conftest import Gate, contract, document, lakegate
 from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.stack
 
 TABLE = "cli.orders"
 GOOD, BAD = b"id,amount\n1,10.5\n2,20\n", b"id,amount\n3,30\n4,400\n"
-
-
-def lakegate(*arguments: str) -> Result:
-    """Run a command as in a terminal where only LAKEGATE_HOME is set."""
-    return CliRunner().invoke(app, arguments, env={"LAKEGATE_LEDGER_TABLE": None})
-
-
-def document(*arguments: str) -> Any:
-    """Return the JSON that a command prints, which must be its whole output."""
-    said = lakegate(*arguments, "--json")
-    assert said.exit_code == 0, said.stderr
-    return json.loads(said.stdout)
 
 
 @pytest.fixture(scope="module")
@@ -94,16 +77,6 @@ def test_what_did_not_fail_has_no_buttons(dropped: dict[str, Result]) -> None:
     assert pressed.exit_code == 1
     assert "good.csv did not fail" in pressed.stderr
     assert "NO_BUTTONS" in pressed.stderr
-
-
-def test_inspect_shows_the_rows_that_break_a_check(dropped: dict[str, Result]) -> None:
-    """`inspect` shows only the broken row of the rejected file, and no row of main."""
-    newest = document("runs", "--table", TABLE, "--state", "rejected")[0]
-
-    (check,) = document("inspect", newest["id"])["checks"]
-    assert (check["count"], check["agrees"]) == (1, True)
-    assert [(row["id"], row["amount"]) for row in check["rows"]] == [("4", "400.0")]
-    assert "400.0" in lakegate("inspect", newest["id"][:12], "--check", check["id"]).stdout
 
 
 def test_a_new_contract_is_tried_on_what_landed(
@@ -169,15 +142,6 @@ def test_a_question_that_cannot_be_asked_is_explained(
     assert "Traceback" not in answer.stderr
 
 
-def test_what_needs_a_decision_is_listed(dropped: dict[str, Result]) -> None:
-    """The rejected file waits with its cause, and is listed under its state only."""
-    (waits,) = document("runs", "--waiting", "--table", TABLE)
-    assert (waits["key"], waits["state"]) == ("cli/orders/bad.csv", "rejected")
-    assert waits["reason"]["message"] in lakegate("runs", "--waiting").stdout.replace("\n", " ")
-    assert document("runs", "--table", TABLE, "--state", "discarded") == []
-    assert len(document("runs", "--table", TABLE, "--since", "1d", "--limit", "1")) == 1
-
-
 def test_tables_their_contracts_and_commits_are_listed(dropped: dict[str, Result]) -> None:
     """The table is listed with its rows and its contract, and its one commit in its log."""
     assert [each["rows"] for each in document("tables") if each["table"] == TABLE] == [2]
@@ -186,35 +150,6 @@ def test_tables_their_contracts_and_commits_are_listed(dropped: dict[str, Result
     (commit,) = document("log", TABLE)
     assert (commit["rows"], commit["message"]) == (2, f"Publish 2 rows of good.csv to {TABLE}")
     assert lakegate("query", f"SELECT id FROM {TABLE} ORDER BY id", "--csv").stdout == "id\n1\n2\n"
-
-
-def test_prometheus_sees_what_landed(dropped: dict[str, Result]) -> None:
-    """The measures count both files, and the one that waits for a decision."""
-    said = lakegate("metrics")
-    assert said.exit_code == 0, said.stderr
-    lines = [line for line in said.stdout.splitlines() if f'table="{TABLE}"' in line]
-    assert [line for line in lines if "published" in line and line.endswith(" 2")]
-    for measure in ("files", "waiting_for_decision"):
-        assert any(
-            line.startswith(f"lakegate_{measure}{{") and 'state="rejected"} 1' in line
-            for line in lines
-        )
-
-
-def test_lineage_is_told_of_what_landed(gate: Gate, dropped: dict[str, Result]) -> None:
-    """Report and contract of an announced file are found in the lake, and told."""
-    sent: list[Any] = []
-    collector: Any = SimpleNamespace(send=sent.append)
-    for name, columns in (("good.csv", ["id", "amount"]), ("bad.csv", ["id", "amount"])):
-        found = gate.adapters.ledger.get(dropped[name].stdout.split()[0])
-        (announced,) = announcements(found)
-        target = Target(collector, gate.adapters.lake, collector)
-        send_lineage(target, announced.text())
-        (source,), (table,) = sent[-1]["inputs"], sent[-1]["outputs"]
-        assert [each["name"] for each in table["facets"]["schema"]["fields"]] == columns
-        checks = source["inputFacets"]["dataQualityAssertions"]["assertions"]
-        assert all(each["success"] for each in checks) is (name == "good.csv")
-    assert [each["eventType"] for each in sent] == ["START", "COMPLETE", "START", "FAIL"]
 
 
 def test_the_local_slack_can_be_read(dropped: dict[str, Result]) -> None:

@@ -1,11 +1,8 @@
 """Each row is once on main: for repeated and replaced files, lost events, absent systems."""
 
 import json
-import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from os import kill
 from typing import Any
 
 import boto3
@@ -14,9 +11,10 @@ import requests
 
 from functions.adapters.emr import RunState
 from functions.model.ingestion import State
-from infra.local import ministack, processes
+from infra.local import ministack
 from lakegate.job.landing import LandedObject, ingestion_id
 from tests.e2e.conftest import PAUSE, Gate, contract
+from tests.e2e.killing import frozen
 from tests.fakes.schema import validate_announcement
 from tests.waiting import PATIENCE, eventually
 
@@ -66,14 +64,13 @@ def dropped(gate: Gate, forgotten: LandedObject) -> Dropped:
     """Drop all files before any is awaited; the sweep finds the forgotten file meanwhile."""
     prepared(gate, "at_once")
     prepared(gate, "newest", onNewVersion="replace")
-    prepared(gate, "held", onDuplicate="hold")
     scope = "quality: [{metric: duplicateValues, mustBe: 0, customProperties: [SCOPE]}]"
     scope = scope.replace("SCOPE", "{property: scope, value: table}")
     text = contract("once.rivals", "csv").replace("unique: true", f"unique: true, {scope}")
     gate.put_contract(text)
     received = heard(gate, "once.at_once")
     at_once = [gate.drop(f"once/at_once/{n}.csv", csv(n, n + 100)) for n in range(3)]
-    others = {"rivals": csv(1), "newest": csv(100), "held": csv(1)}
+    others = {"rivals": csv(1), "newest": csv(100)}
     first = {name: gate.drop(f"once/{name}/first.csv", body) for name, body in others.items()}
     return Dropped(first, at_once, received)
 
@@ -156,7 +153,7 @@ def test_a_doubled_event_changes_nothing(gate: Gate) -> None:
     sqs.send_message(QueueUrl=queue, MessageBody=event)
     gate.end(landed)
     sqs.send_message(QueueUrl=queue, MessageBody=event)
-    eventually(lambda: _is_empty(queue), PATIENCE, "the queue is not worked off")
+    eventually(lambda: gate.is_empty("upload_queue"), PATIENCE, "the queue is not worked off")
     gate.misbehave("emr", {})
     assert gate.end(landed).state is State.PUBLISHED
     assert ids(gate, "doubled") == [1]
@@ -178,24 +175,12 @@ def test_a_newer_version_takes_the_older_ones_place(gate: Gate, dropped: Dropped
     eventually(lambda: not gate.adapters.catalog.branches(*own))  # who came too late tidies up
 
 
-def test_the_same_bytes_again_can_be_held(gate: Gate, dropped: Dropped) -> None:
-    """If the contract holds known bytes, they wait on their branch for a decision."""
-    first = gate.end(dropped.first["held"])
-    held = gate.end(gate.drop("once/held/b.csv", csv(1)))
-    assert (held.state, held.audit.duplicate_of) == (State.REJECTED, first.id)
-    assert held.reason is not None
-    assert held.reason.code == "LIKELY_DUPLICATE"
-    assert ids(gate, "held") == [1]
-    assert [row[0] for row in gate.rows("once.held", held.branch)] == [1, 1]
-    assert len(gate.alerts(held)) == 1
-
-
 def test_aws_away_only_delays(gate: Gate) -> None:
     """A file is published even if S3, queues and ledger stop answering during its job."""
     prefix = prepared(gate, "aws", isolation="own")
     landed = gate.drop(f"{prefix}/a.csv", csv(1))
-    eventually(lambda: _submitted(gate, ingestion_id(landed)), PATIENCE, "no job run was started")
-    with _frozen(gate, "ministack"), pytest.raises(requests.Timeout):
+    gate.submitted(landed)
+    with frozen(gate, "ministack"), pytest.raises(requests.Timeout):
         requests.get(gate.stack.s3, timeout=3)
     assert gate.end(landed).state is State.PUBLISHED
     assert ids(gate, "aws") == [1]
@@ -216,18 +201,6 @@ def test_lost_events_are_found_by_the_sweep(gate: Gate, forgotten: LandedObject)
     assert ids(gate, "lost") == [1]
 
 
-@contextmanager
-def _frozen(gate: Gate, part: str) -> Iterator[None]:
-    """Stop a part's process for a while, so that it neither answers nor refuses."""
-    record = processes.running(gate.home, part)
-    assert record is not None
-    kill(record.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        kill(record.pid, signal.SIGCONT)
-
-
 def _event(bucket: str, key: str, version: str, etag: str, size: int) -> str:
     found = {"key": key, "size": size, "eTag": etag, "versionId": version, "sequencer": "0A"}
     record = {"eventTime": "2026-01-01T00:00:00.000Z", "s3": {"bucket": {"name": bucket}}}
@@ -235,23 +208,8 @@ def _event(bucket: str, key: str, version: str, etag: str, size: int) -> str:
     return json.dumps({"Records": [record]})
 
 
-def _is_empty(queue: str) -> bool:
-    names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
-    found = boto3.client("sqs").get_queue_attributes(QueueUrl=queue, AttributeNames=names)
-    return all(int(found["Attributes"][name]) == 0 for name in names)
-
-
-def _known(gate: Gate, landed: LandedObject) -> bool:
-    return bool(gate.adapters.ledger.known([ingestion_id(landed)]))
-
-
 def _has_run(gate: Gate, landed: LandedObject) -> bool:
     """Return whether the file's job run succeeded, which no event reports here."""
-    if not _known(gate, landed):
-        return False
-    run = gate.adapters.ledger.get(ingestion_id(landed)).job_run
-    return bool(run) and gate.adapters.jobs.get(run).state is RunState.SUCCESS
-
-
-def _submitted(gate: Gate, ingestion: str) -> bool:
-    return any(i.id == ingestion and i.state is State.SUBMITTED for i in gate.adapters.ledger.all())
+    known = gate.adapters.ledger.together([ingestion_id(landed)])
+    runs = [gate.adapters.jobs.get(each.job_run) for each in known if each.job_run]
+    return any(run.state is RunState.SUCCESS for run in runs)

@@ -1,6 +1,5 @@
-"""Failed branches on the real stack: corrected, published anyway, discarded, replayed."""
+"""Failed branches on the real stack: corrected and replayed, and decided in Slack."""
 
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -8,27 +7,17 @@ from typing import Any
 
 import pytest
 import requests
-from typer.testing import CliRunner
 
 from cli.local.slack_messages import messages as ask_for_messages
-from cli.main import app
-from functions.model import merge_commit
 from functions.model.ingestion import Ingestion, State
 from lakegate.job.landing import LandedObject
-from tests.e2e.conftest import Gate, contract
+from tests.e2e.conftest import Gate, contract, lakegate, run
 from tests.e2e.test_bad_input import GOOD, parquet
 from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.stack
 
 TOO_MUCH = parquet(id=[7], amount=[101.0])
-
-
-def run(*arguments: str) -> str:
-    """Return the output of a command. Raise AssertionError if it fails."""
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 0, result.output
-    return result.output
 
 
 @dataclass(frozen=True)
@@ -45,7 +34,7 @@ class Failed:
         return self.table, self.landed, self.ended
 
 
-TABLES = ("mended", "anyway", "discarded", "pressed")
+TABLES = ("mended", "pressed")
 
 
 @pytest.fixture(scope="module")
@@ -69,15 +58,6 @@ def rejected(gate: Gate, landed: LandedObject) -> Ingestion:
     return ended
 
 
-def objects(gate: Gate, ingestion: Ingestion) -> Sequence[str]:
-    """Return the addresses of all files that the ingestion's branch reaches and main does not."""
-    catalog, name = gate.adapters.catalog, ingestion.table
-    on_main = catalog.metadata(catalog.head("main"), name)
-    on_branch = catalog.metadata(catalog.head(ingestion.branch), name)
-    files = gate.adapters.tables().files
-    return sorted(files(on_branch).paths - files(on_main).paths)
-
-
 def test_a_mended_contract_lets_a_replay_pass(gate: Gate, failed: dict[str, Failed]) -> None:
     """A file that a wrong contract rejected passes its replay under the corrected contract.
 
@@ -97,36 +77,6 @@ def test_a_mended_contract_lets_a_replay_pass(gate: Gate, failed: dict[str, Fail
     assert first["text"] == title
     assert recovery["text"] == "Published after replay: bad.parquet"
     assert [each["thread_ts"] for each in (repeat, recovery)] == [first["ts"]] * 2
-
-
-def test_a_rejected_file_is_published_anyway(gate: Gate, failed: dict[str, Failed]) -> None:
-    """The rows are on main, and main's log names the person and the reason."""
-    name, landed, ended = failed["anyway"].parts
-    run("publish", ended.id, "--by", "Ann Ö.", "--reason", 'it\'s right: "1 < 2"')
-    now = gate.end(landed)
-    assert now.state is State.PUBLISHED
-    assert (7, 101.0) in gate.rows(name)
-    commit = merge_commit.commit_of(gate.adapters.catalog.log(), now)
-    (entry,) = merge_commit.published(commit)
-    assert (entry.approved_by, entry.approved_because) == ("Ann Ö.", 'it\'s right: "1 < 2"')
-
-
-def test_a_discarded_file_is_gone(gate: Gate, failed: dict[str, Failed]) -> None:
-    """Discarding deletes the branch, and main stays; upkeep finds the files later."""
-    name, _, ended = failed["discarded"].parts
-    assert "its branches are deleted" in run("discard", ended.id, "--yes")
-    assert gate.adapters.catalog.branches(ended.branch) == []
-    assert gate.rows(name) == [(1, 1.0), (2, 2.0)]
-
-
-def test_an_errored_file_is_replayed(gate: Gate) -> None:
-    """A landed object that no contract claimed is ingested once a contract claims its key."""
-    landed = gate.drop("failed/unclaimed/good.parquet", GOOD)
-    ended = gate.end(landed)
-    assert ended.state is State.ERRORED
-    gate.put_contract(contract("failed.unclaimed", "parquet"))
-    run("replay", ended.id, "--wait")
-    assert gate.rows("failed.unclaimed") == [(1, 1.0), (2, 2.0)]
 
 
 def test_people_act_in_slack(gate: Gate, failed: dict[str, Failed]) -> None:
@@ -188,7 +138,7 @@ def test_one_yes_in_slack_decides_for_all_files_with_one_cause(gate: Gate) -> No
 
 def pressed(ingestion: Ingestion, *person: str) -> str:
     """Return the reply to pressing Replay, which may be an error on a busy machine."""
-    return CliRunner().invoke(app, ["slack", "press", ingestion.id, "replay", *person]).output
+    return lakegate("slack", "press", ingestion.id, "replay", *person).output
 
 
 def is_answered(gate: Gate, ingestion: Ingestion, words: str) -> bool:

@@ -147,6 +147,7 @@ def test_the_demo_runs_without_a_checkout(installed: Path, tmp_path: Path) -> No
     assert "stopped slack, emr, nessie, ministack" in said.stderr
 
 
+@pytest.mark.parametrize("installed", ["3.13"], indirect=True)
 @pytest.mark.parametrize(
     ("command", "code"),
     [
@@ -166,6 +167,7 @@ def test_a_command_that_finds_nothing_to_work_on_says_so(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("installed", ["3.13"], indirect=True)
 @pytest.mark.parametrize(("command", "extra"), [("page", "page"), ("contract", "spark")])
 def test_a_missing_part_of_the_package_is_named(
     installed: Path, tmp_path: Path, command: str, extra: str

@@ -2,7 +2,7 @@
 
 Each process of this machine is killed at an observed moment. The local S3, DynamoDB and SQS keep
 everything that they have acknowledged, as AWS does. A kill takes the events of the last two
-seconds: the sweep has to replace them.
+seconds: the sweep has to replace them. `make test-long` kills more processes at more moments.
 """
 
 import os
@@ -40,6 +40,7 @@ from tests.e2e.killing import (
     sweeping,
     up,
 )
+from tests.fakes.amounts import WHOLE_MATRIX
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]  # on a busy machine
@@ -152,7 +153,8 @@ def case(gate: Gate, request: pytest.FixtureRequest) -> Case:
     return Case(gate, table)
 
 
-@pytest.mark.parametrize("victim", ["run", "jvm", "driver"])
+# tests/spark/test_spark_driver.py: the driver tells the death of its run or JVM as a failed run.
+@pytest.mark.parametrize("victim", ["driver", "run", "jvm"] if WHOLE_MATRIX else ["driver"])
 def test_spark_is_killed_in_a_write(case: Case, victim: str) -> None:
     """A job runs again if it dies after it wrote data files, during their commit."""
     case.gate.put_contract(_in_buckets(contract(case.table, "parquet", "own")))
@@ -201,7 +203,7 @@ def test_the_runner_is_killed_anywhere(case: Case) -> None:
     """
     heads = []
     with sweeping(case.gate, _SECONDS_BETWEEN_SWEEPS_AT_KILLS):
-        for moment, victims in _ANYWHERE:
+        for moment, victims in _ANYWHERE + (_ELSEWHERE if WHOLE_MATRIX else ()):
             moment(case)
             heads.append(case.head())
             kill(case.gate, *victims)
@@ -248,11 +250,14 @@ def _published(case: Case) -> None:
     case.reaches(case.drop(), State.PUBLISHED)
 
 
-_ANYWHERE: tuple[tuple[Callable[[Case], None], tuple[str, ...]], ...] = (
-    (_under_way, ("ministack",)),
+_Kill = tuple[Callable[[Case], None], tuple[str, ...]]
+_ANYWHERE: tuple[_Kill, ...] = (
     (_under_way, ("emr",)),
     (_audited, ("ministack",)),
     (_merged, NAMES),
+)
+_ELSEWHERE: tuple[_Kill, ...] = (
+    (_under_way, ("ministack",)),
     (_published, ("ministack",)),
 )
 

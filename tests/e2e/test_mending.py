@@ -1,28 +1,19 @@
 """Broken rows of a rejected file are corrected alone, and the whole file is published once."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
-import lakegate as lakegate_api
-from cli.main import app
 from functions.model import merge_commit
 from functions.model.ingestion import State
 from functions.model.shown_state import ShownState
-from tests.e2e.conftest import Gate, contract
+from tests.e2e.conftest import Gate, contract, lakegate
 
 pytestmark = pytest.mark.stack
 
 TABLE, KEY = "mending.orders", "mending/orders/monday.csv"
 ROWS = {n: f"{n},{n}.5" for n in range(1, 11)}
 BODY = "\n".join(["id,amount", *{**ROWS, 4: "4,400", 7: "seven,7.5"}.values()]) + "\n"
-
-
-def lakegate(*arguments: str) -> Result:
-    """Return the result of a command."""
-    return CliRunner().invoke(app, arguments)
 
 
 def test_two_rows_of_ten_are_mended(gate: Gate, tmp_path: Path) -> None:
@@ -64,20 +55,3 @@ def test_two_rows_of_ten_are_mended(gate: Gate, tmp_path: Path) -> None:
 
     refused = lakegate("mend", rejected.id, str(fixed))
     assert (refused.exit_code, "NOT_REJECTED" in refused.stderr) == (1, True)
-
-
-def test_a_program_mends_json_lines(gate: Gate, tmp_path: Path) -> None:
-    """The Python API writes the broken line of a JSON file, and lands the file with it removed."""
-    gate.put_contract(contract("mending.events", "json", "shared"))
-    body = b'{"id": 1, "amount": 1}\n{"id": 2\n'
-    rejected = gate.end(gate.drop("mending/events/a.jsonl", body))
-    no_reader: Any = None
-    program = lakegate_api.Gate("test", gate.adapters, no_reader)
-    written = program.broken_rows(rejected.id, tmp_path / "broken.jsonl")
-    assert (written.rows, written.unit) == (1, "line")
-    assert '"_line": 2' in (tmp_path / "broken.jsonl").read_text()
-    (tmp_path / "none.jsonl").write_text("")
-    mended = program.mend(rejected.id, tmp_path / "none.jsonl", drop_missing=True)
-    (done,) = program.wait(mended)
-    assert (done.state, done.rows) == ("published", 1)
-    assert gate.rows("mending.events") == [(1, 1.0)]

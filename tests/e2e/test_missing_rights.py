@@ -51,7 +51,6 @@ def is_told(gate: Gate, role: str, action: str) -> bool:
 @pytest.mark.parametrize(
     ("action", "resource", "role", "roles"),
     [
-        ("emr-serverless:StartJobRun", "*", "OnUploadRole", ("OnUploadRole", "SweepRole")),
         ("dynamodb:PutItem", "*", "OnUploadRole", ("OnUploadRole", "SweepRole")),
         ("s3:GetObject*", "arn:aws:s3:::*-landing-*/rights/*", "JobRole", ("JobRole",)),
     ],

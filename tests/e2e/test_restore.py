@@ -1,16 +1,12 @@
 """Nessie's store is restored from a copy of before, and the ledger is realigned with it."""
 
-import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from cli.main import app
 from functions.model.ingestion import State
-from tests.e2e.conftest import Gate, contract
+from tests.e2e.conftest import Gate, contract, document, run
 from tests.e2e.killing import kill, start, sweep, sweep_grace
 
 pytestmark = pytest.mark.stack
@@ -18,16 +14,9 @@ pytestmark = pytest.mark.stack
 TABLE = "restore.orders"
 
 
-def lakegate(*arguments: str) -> Result:
-    """Run a command as in a terminal where only LAKEGATE_HOME is set."""
-    return CliRunner().invoke(app, arguments, env={"LAKEGATE_LEDGER_TABLE": None})
-
-
 def realigned(option: str) -> dict[str, list[str]]:
     """Run the command; return what it did to each ingestion."""
-    said = lakegate("ledger", "realign", option, "--json")
-    assert said.exit_code == 0, said.output
-    found: list[dict[str, Any]] = json.loads(said.stdout)
+    found = document("ledger", "realign", option)
     return {each["ingestion"]["id"]: each["kinds"] for each in found}
 
 
@@ -69,5 +58,4 @@ def test_a_restored_catalog_gets_its_lost_rows_again(gate: Gate, tmp_path: Path)
     left = realigned("--yes")
     assert {id_: left.get(id_) for id_ in (first.id, lost.id)} == {first.id: None, lost.id: None}
     assert left[bad.id] == ["branch gone"]
-    said = lakegate("reconcile", "--table", TABLE, "--full", "--json")
-    assert said.exit_code == 0, said.output
+    run("reconcile", "--table", TABLE, "--full")

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from botocore.exceptions import ClientError
 from access.deployment import discarding
 from functions.adapters.emr_run_policy import run_policy, shared_run_policy
 from functions.model.ingestion import State
-from functions.model.notes.compactions import begin
 from functions.wiring import assumed
 from infra import checkup
 from infra.local.settings import GLUE_PREFIX
@@ -185,33 +183,6 @@ def test_a_shared_run_takes_files_of_all_tables_and_names_reports(gate: Gate) ->
     assert deeds(sqs, settings.work_queue) == taking
     assert deeds(sqs, settings.job_run_queue) == {name: name == "send" for name in taking}
     assert not any(deeds(sqs, settings.alert_queue).values())
-
-
-@pytest.mark.usefixtures("nobodys")
-def test_only_the_run_that_compares_writes_its_report(gate: Gate) -> None:
-    """Of a compaction's runs one writes the table, the other its report; no other run does."""
-    lake, settings = gate.stack.lake_bucket, gate.adapters.settings
-    begun = begin("rights.mine", gate.adapters.now(), "abc123")
-    told = replace(
-        spec(gate, LandedObject("", "", "", "", 0)),
-        ingestion=begun.id,
-        contract_key="",
-        report_key=begun.report_key,
-        compact=True,
-    )
-    data = "warehouse/rights/mine_0f0e0d0c-1111-2222-3333-444455556666/data/compared.parquet"
-    boto3.client("s3").put_object(Bucket=lake, Key=data, Body=b"data")
-    for attempt, audited in ((1, ""), (2, "c" * 64)):
-        policy = run_policy(replace(told, audited_hash=audited), settings)
-        s3 = session(gate, run_name(NOBODYS, attempt), policy).client("s3")
-        assert s3.get_object(Bucket=lake, Key=data)["Body"].read() == b"data"
-        compares = bool(audited)
-        assert refused(s3.put_object, Bucket=lake, Key=data, Body=b"data") is compares
-        report = {"Bucket": lake, "Key": begun.report_key, "Body": b"{}"}
-        assert refused(s3.put_object, **report) is not compares
-    other = spec(gate, LandedObject(lake, "a", "", "", 0))
-    own = session(gate, run_name(NOBODYS, 1), run_policy(other, settings)).client("s3")
-    assert refused(own.put_object, Bucket=lake, Key=begun.report_key, Body=b"")
 
 
 def test_a_run_has_its_rights_until_its_time_out(gate: Gate) -> None:

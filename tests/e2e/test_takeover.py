@@ -1,14 +1,11 @@
 """Other writers' branches on the real stack: audited, told, decided and published like changes."""
 
 from pathlib import Path
-from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
-from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.table import Table
 
-import lakegate
 from access.deployment.checkout import ROOT
 from functions.adapters.nessie import Catalog
 from functions.model import merge_commit
@@ -28,13 +25,7 @@ def branched(gate: Gate, name: str) -> Table:
     assert gate.end(gate.drop(f"taken/{name}/1.parquet", GOOD)).state is State.PUBLISHED
     token = KeyFiles(gate.home / "keys").read()["writer"]
     Catalog(gate.stack.nessie, token).create_branch(branch)
-    catalog = RestCatalog(
-        "lake",
-        uri=f"{gate.stack.iceberg}/{quote(branch, safe='')}",
-        token=token,
-        **{"s3.access-key-id": "test", "s3.secret-access-key": "test"},
-    )
-    return catalog.load_table(table)
+    return gate.catalog(branch, token).load_table(table)
 
 
 def append(table: Table, id_: int, amount: float) -> None:
@@ -66,25 +57,6 @@ def test_a_good_branch_is_published_once(gate: Gate) -> None:
     append(table, 4, 4.0)
     assert "ALREADY_TAKEN" in run("gate", "write/good", code=1)
     assert reconciled(gate.adapters, name, thorough=True).problems == ()
-
-
-def test_a_bad_branch_is_rejected_corrected_and_published(gate: Gate) -> None:
-    """A row that breaks the contract is alerted and inspected; main has it only once corrected."""
-    table = branched(gate, "bad")
-    append(table, 3, 500.0)
-    output = run("gate", "write/bad", "--by", "Ann", "--wait", code=3)
-    failed = found(gate, output)
-    (message,) = gate.alerts(failed)
-    assert "TAKE OVER write/bad" in str(message)
-    assert "500.0" in run("inspect", failed.id)
-    assert gate.rows("taken.bad") == [(1, 1.0), (2, 2.0)]
-    table.refresh().delete("id = 3")
-    append(table.refresh(), 3, 50.0)
-    asked = lakegate.connect().gate("write/bad", by="Ann", reason="corrected")
-    (done,) = lakegate.connect().wait(asked)
-    assert (done.state, done.rows) == ("published", 1)
-    assert gate.rows("taken.bad") == [(1, 1.0), (2, 2.0), (3, 50.0)]
-    run("discard", failed.id, "--yes")
 
 
 def test_the_page_works(tmp_path: Path, newcomer: dict[str, str]) -> None:

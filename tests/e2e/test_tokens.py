@@ -11,10 +11,8 @@ from typing import Any
 import boto3
 import pytest
 import requests
-from typer.testing import CliRunner
 
 from access.deployment.checkout import ROOT
-from cli.main import app
 from functions.adapters.keyring import SecretKeyring
 from functions.adapters.ledger.reads import UnknownIngestion
 from functions.model.ingestion import NOT_STARTED, Ingestion, State
@@ -27,7 +25,7 @@ from lakegate.job.landing import LandedObject, ingestion_id
 from lakegate.nessie_tokens import ROLES, Keys
 from tests.asked import asked
 from tests.compiled import Compiled
-from tests.e2e.conftest import PAUSE, Gate, contract
+from tests.e2e.conftest import PAUSE, Gate, contract, run
 from tests.e2e.killing import sweep_grace, sweeping
 from tests.leaks import Place, command_lines, files, leaks, secrets_of
 from tests.waiting import PATIENCE, eventually
@@ -39,13 +37,6 @@ BAD_SECRET = "no-token-4f1d0c"
 # The places of secrets: only their owner may read the files, and the last is Secrets Manager.
 KEPT = ("keys/", "ministack/state/secretsmanager.json")
 UPLOADER = "lakegate/local/nessie/uploader"
-
-
-def lakegate(*arguments: str, code: int = 0) -> str:
-    """Return a command's output of both streams, as in a terminal of its own."""
-    result = CliRunner().invoke(app, arguments, env={"LAKEGATE_LEDGER_TABLE": None})
-    assert result.exit_code == code, result.output
-    return result.output
 
 
 def held(gate: Gate) -> Keys:
@@ -87,7 +78,7 @@ class Story:
         return self.gate.drop(f"tokens/orders/{ids[0]}.csv", orders(*ids, **more))
 
     def rotate(self, *options: str) -> None:
-        self.told.append(lakegate("rotate", *options))
+        self.told.append(run("rotate", *options))
         self.keys.append(held(self.gate))
 
     def ends(self, *landed: LandedObject) -> list[State]:
@@ -198,11 +189,11 @@ def test_no_secret_is_reported_or_stored_anywhere(story: Story) -> None:
     assert story.ends(errored) != [State.PUBLISHED]
     eventually(lambda: gate.alerts(story.end(rejected)), PATIENCE)
     update = f"UPDATE {TABLE} SET amount = 2 WHERE id = 1"
-    story.told.append(lakegate("change", TABLE, "--sql", update, "--wait"))
+    story.told.append(run("change", TABLE, "--sql", update, "--wait"))
     commands = ("status", "runs", "show", "inspect", "reconcile")
     for command in commands:
         more = [story.end(rejected).id] if command in ("show", "inspect") else []
-        story.told += [lakegate(command, *more), lakegate(command, *more, "--json")]
+        story.told += [run(command, *more), run(command, *more, "--json")]
 
     slack = boto3.client("secretsmanager").get_secret_value(SecretId="lakegate/local/slack")
     others = {"Slack's token": slack["SecretString"], "the bad secret": BAD_SECRET}

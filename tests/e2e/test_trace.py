@@ -1,30 +1,13 @@
 """Rows are traced to their file and back, and taken back, on the real stack."""
 
-import json
-from typing import Any
-
 import pytest
-from typer.testing import CliRunner
 
-from cli.main import app
 from functions.model.ingestion import State
 from functions.operations.reconcile.compare import reconciled
-from tests.e2e.conftest import Gate, contract
+from tests.e2e.conftest import Gate, contract, document, run
 from tests.e2e.test_bad_input import parquet
 
 pytestmark = pytest.mark.stack
-
-
-def run(*arguments: str, code: int = 0) -> str:
-    """Return the output of a command. Raise AssertionError for another exit code."""
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == code, result.output
-    return result.stdout
-
-
-def traced(*arguments: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(run("trace", *arguments, "--json"))
-    return found
 
 
 @pytest.mark.parametrize("kind", ["named", "plain"])
@@ -39,15 +22,15 @@ def test_rows_are_traced_and_taken_back(gate: Gate, kind: str) -> None:
     ended = [gate.end(each) for each in landed]
     assert {each.state for each in ended} == {State.PUBLISHED}
     for n, each in enumerate(ended):
-        (found,) = traced(table, "--where", f"id = {10 * n + 2}")
+        (found,) = document("trace", table, "--where", f"id = {10 * n + 2}")
         assert (found["ingestion"], found["file"], found["rows"]) == (each.id, each.landed.uri, 1)
         assert (found["report"], found["commit"]) == (each.report_key, each.merge_hash)
         assert found["row_numbers"] == ([2] if kind == "named" else [])
-        (back,) = traced(each.id)
+        (back,) = document("trace", each.id)
         assert (back["rows"], back["data_file"]) == (2, found["data_file"])
         assert (back["version"], back["commit"]) == (each.landed.version, each.merge_hash)
     if kind == "named":
-        assert traced(ended[1].id, "--row", "2")[0]["row_numbers"] == [2]
+        assert document("trace", ended[1].id, "--row", "2")[0]["row_numbers"] == [2]
     else:
         run("trace", ended[1].id, "--row", "2", code=1)
     told = ("--by", "Ada", "--reason", "the wrong day", "--yes")

@@ -25,14 +25,13 @@ each PUT replaces the one before, so `{}` ends all; GET shows the faults that ar
      "lose_next_answers": 1,            StartJobRun starts the run, and yet the caller gets an error
      "fail_with": "InternalServerException"}    that error's name in the service model
 
-It has the operations that Lakegate calls: StartJobRun, GetJobRun, ListJobRuns, and Get-, Stop-,
-Update- and DeleteApplication. Each run has one attempt; a request for more is refused.
+It has the operations that Lakegate calls: StartJobRun, GetJobRun, ListJobRuns, GetApplication and
+StopApplication. Each run has one attempt; a request for more is refused.
 
 A run is admitted when its driver fits into its application's capacity, and then waits, RUNNING, for
-its first executor ("Job run states"). An application is STARTED until it is idle or stopped;
-meanwhile it refuses changes and its deletion (API reference, UpdateApplication and
-DeleteApplication). Local files that a run names must exist on this machine, as EMR's image must
-have them. Jars and archives must be there; a run finds the libraries of this machine's environment.
+its first executor ("Job run states"). An application is STARTED until it is idle or stopped. Local
+files that a run names must exist on this machine, as EMR's image must have them. Jars and archives
+must be there; a run finds the libraries of this machine's environment.
 
 Where details are not in botocore's service model they follow AWS's documentation: the states "Job
 run states", queueing "Job concurrency and queuing for an EMR Serverless application", events

@@ -136,10 +136,7 @@ Require = Callable[[str, Mapping[str, Any], str], None]
 
 _PAGE = 50
 _MOST_MINUTES = 10_080
-_OPERATIONS = (
-    *("StartJobRun", "GetJobRun", "ListJobRuns"),
-    *("GetApplication", "StopApplication", "UpdateApplication", "DeleteApplication"),
-)
+_OPERATIONS = ("StartJobRun", "GetJobRun", "ListJobRuns", "GetApplication", "StopApplication")
 _UNSUPPORTED = ("attempt", "createdAtBefore", "mode", "states")  # of EMR Serverless's
 
 
@@ -184,8 +181,6 @@ class Operations:
     def start_job_run(self, given: dict[str, Any]) -> dict[str, Any]:
         """Start a run: a client token starts one run, however often it is sent."""
         lane = self._lane(given)
-        if lane.scheduler.state() == "TERMINATED":
-            raise invalid(f"Application {lane.application.id} is TERMINATED")
         self._strike("fail_next_starts")
         _check_start(given)
         run_id = uuid.uuid4().hex[:16]
@@ -220,22 +215,6 @@ class Operations:
         if not self._lane(given).scheduler.stop():
             raise invalid("The application has job runs that are not complete")
         return {}
-
-    def update_application(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Accept a change, which has no effect here; only a stopped application can be changed."""
-        return {"application": self._resting(given).described()}
-
-    def delete_application(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Delete the application, which must be stopped."""
-        self._resting(given).scheduler.delete()
-        return {}
-
-    def _resting(self, given: dict[str, Any]) -> Lane:
-        lane = self._lane(given)
-        state = lane.scheduler.state()
-        if state not in ("CREATED", "STOPPED"):
-            raise invalid(f"Application must be in a stopped or created state, and is {state}")
-        return lane
 
     def _strike(self, fault: str) -> None:
         if self._faults.strikes(self._faults.requests, fault):

@@ -1,7 +1,6 @@
 """Job runs as values: their states, the changes between them, and AWS's form of them."""
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -137,11 +136,8 @@ def application_state(
 ) -> str:
     """Return the application's state (User Guide, "Application states"); starting takes no time.
 
-    It stops at `stopped_at`, or after it was idle for so long; the next run starts it. Stopped for
-    ever, it is TERMINATED.
+    It stops at `stopped_at`, or after it was idle for so long; the next run starts it.
     """
-    if stopped_at == math.inf:
-        return "TERMINATED"
     if not job_runs:
         return "CREATED"
     if any(run.state not in FINAL for run in job_runs):

@@ -2,7 +2,6 @@
 
 import contextlib
 import logging
-import math
 import queue
 import threading
 import time
@@ -124,10 +123,6 @@ class Scheduler:
     @property
     def _idle_seconds(self) -> float:
         return self._application.idle_minutes * self._pace.minute
-
-    def delete(self) -> None:
-        """Delete the application for good."""
-        self._stopped_at = math.inf
 
     def drivers(self) -> list[dict[str, Any]]:
         """Return the drivers' processes, and whether they are warm."""

@@ -82,10 +82,21 @@ def _rules() -> dict[str, Any]:
     return dict(service.shape_for("JobRunExecutionIamPolicy").members["policy"].metadata)
 
 
+def limited(policy: str) -> Identity:
+    """Return an account with all rights in both buckets and in SQS, limited by a run's policy.
+
+    It must be one that the API takes.
+    """
+    rules = _rules()
+    assert 1 <= len(policy) <= MOST == rules["max"]
+    assert re.fullmatch(rules["pattern"], policy)
+    assert json.loads(policy)["Version"] == "2012-10-17"
+    return Identity("arn:aws:iam::000000000000:role/job", [ROLE], json.loads(policy))
+
+
 def narrowed(job_spec: JobSpec) -> Identity:
-    """Return an account with all rights in both buckets, limited by the run's policy."""
-    policy = json.loads(run_policy(job_spec, SETTINGS_))
-    return Identity("arn:aws:iam::000000000000:role/job", [ROLE], policy)
+    """Return what a run of an own file may do."""
+    return limited(run_policy(job_spec, SETTINGS_))
 
 
 def landing(key: str) -> str:
@@ -102,11 +113,7 @@ def test_every_policy_is_one_that_the_api_takes(key: str, length: int, reads_oth
     job_spec = spec(
         key, table=f"shop.{'t' * length}", contract_key=f"contracts/{'c' * length}.yaml"
     )
-    policy = run_policy(replace(job_spec, reads_others=reads_others), SETTINGS_)
-    rules = _rules()
-    assert 1 <= len(policy) <= MOST == rules["max"]
-    assert re.fullmatch(rules["pattern"], policy)
-    assert json.loads(policy)["Version"] == "2012-10-17"
+    assert narrowed(replace(job_spec, reads_others=reads_others))
 
 
 @given(KEYS)
@@ -240,20 +247,14 @@ def test_a_compactions_runs_share_no_right_to_write() -> None:
 @given(st.integers(1, 300))
 def test_every_policy_of_a_compaction_is_one_that_the_api_takes(length: int) -> None:
     """For any table the policy is JSON of at most 2,048 permitted characters."""
-    policy = run_policy(compaction(f"shop.{'t' * length}", audited_hash="c" * 64), SETTINGS_)
-    assert len(policy) <= MOST
-    assert re.fullmatch(_rules()["pattern"], policy)
+    assert narrowed(compaction(f"shop.{'t' * length}", audited_hash="c" * 64))
 
 
 @given(st.text("0123456789abcdef", min_size=32, max_size=32))
 def test_no_other_run_writes_the_report_of_a_compaction(ingestion: str) -> None:
     """Neither a shared run nor a run of any ingestion's own may write it."""
     report = lake(compaction("finance.payroll").report_key)
-    shared = Identity(
-        "arn:aws:iam::000000000000:role/job",
-        [ROLE],
-        json.loads(shared_run_policy(SHARED, SETTINGS_)),
-    )
+    shared = limited(shared_run_policy(SHARED, SETTINGS_))
     own = spec(ingestion=ingestion, report_key=f"reports/shop.orders/{ingestion}/1.json")
     for run in (shared, narrowed(own), narrowed(compaction(audited_hash="c" * 64))):
         assert not run.may("s3:PutObject", report)
@@ -268,7 +269,7 @@ def test_runs_use_keys_only_where_a_stage_has_some() -> None:
     assert "kms:" not in str(runs)
     for policy in (run_policy(spec("k" * 1024), keyed), shared_run_policy(SHARED, keyed)):
         assert '"kms:Decrypt","kms:GenerateDataKey"' in policy
-        assert len(policy) <= MOST
+        assert limited(policy)
 
 
 def test_shared_runs_read_every_landing_bucket() -> None:
@@ -277,7 +278,7 @@ def test_shared_runs_read_every_landing_bucket() -> None:
     arns = ",".join(f"arn:aws:s3:::{name}" for name in names)
     settings = replace(SETTINGS_, landing_bucket_arns=arns, uses_keys="true")
     policy = shared_run_policy(SHARED, settings)
-    assert len(policy) <= MOST
+    assert limited(policy)
     for name in (*names, LANDING):
         assert f"arn:aws:s3:::{name}/*" in policy
 
@@ -327,11 +328,7 @@ def test_every_policy_of_a_batch_is_one_that_the_api_takes(
 ) -> None:
     """For any folder and tables the policy fits, and allows its own reads and writes."""
     tables = [f"{'s' * length}{n if apart else ''}.t{n}" for n in range(many)]
-    job_spec = batch(tables, name)
-    policy = run_policy(job_spec, SETTINGS_)
-    assert len(policy) <= MOST
-    assert re.fullmatch(_rules()["pattern"], policy)
-    run = narrowed(job_spec)
+    run = narrowed(batch(tables, name))
     assert run.may("s3:GetObject", landing(f"batches/{name}/0.csv"))
     for table in tables:
         assert run.may("s3:PutObject", lake(f"warehouse/{table.replace('.', '/')}_{UUID}/data/x"))
@@ -355,11 +352,8 @@ def test_a_run_of_its_own_reaches_no_queue(job_spec: JobSpec) -> None:
 
 @pytest.fixture
 def shared() -> Identity:
-    """Return an account with all rights in both buckets and in SQS, limited by a shared run's."""
-    policy = shared_run_policy(SHARED, SETTINGS_)
-    assert len(policy) <= MOST
-    assert re.fullmatch(_rules()["pattern"], policy)
-    return Identity("arn:aws:iam::000000000000:role/job", [ROLE], json.loads(policy))
+    """Return what a shared run may do."""
+    return limited(shared_run_policy(SHARED, SETTINGS_))
 
 
 def test_a_shared_run_takes_files_and_names_reports(shared: Identity) -> None:
@@ -395,10 +389,7 @@ def test_a_shared_run_does_for_every_table_what_a_run_does_for_its_own(shared: I
 def kept_apart(*tables: str) -> tuple[SharedRun, Identity]:
     """Return a shared run that is apart from tables, as it is started, and its rights."""
     run = widened(replace(SHARED, apart=tables), SETTINGS_)
-    policy = shared_run_policy(run, SETTINGS_)
-    assert len(policy) <= MOST
-    assert re.fullmatch(_rules()["pattern"], policy)
-    return run, Identity("arn:aws:iam::000000000000:role/job", [ROLE], json.loads(policy))
+    return run, limited(shared_run_policy(run, SETTINGS_))
 
 
 def objects(table: str) -> Sequence[str]:

@@ -5,21 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.compiled import ACCOUNT, Compiled
+from tests.compiled import ACCOUNT, EVERYTHING, Compiled, application
 from tests.policies import Identity, listed, statements
 
 ROOT = Path(__file__).parents[3]
-EVERYTHING = {
-    "EmrApplicationId": "00app",
-    "EmrSharedApplicationId": "00shared",
-    "SlackTokenSecret": "slack",
-    "AlertTopicArn": "arn:aws:sns:us-east-1:000000000000:people",
-    "GlueDatabasePrefix": "lake_",
-    "SnowflakeSecret": "snowflake",
-    "LineageUrl": "https://lineage",
-    "LineageSecret": "lineage",
-}
-APP = Compiled.of(ROOT / "template.yaml", **EVERYTHING)
+APP = application(**EVERYTHING)
 SERVICES = {
     "s3": "S3",
     "dynamodb": "DynamoDB",

@@ -8,16 +8,12 @@ from pathlib import Path
 import pytest
 
 from infra import template
-from tests.compiled import ACCOUNT, EMR, Compiled
+from tests.compiled import ACCOUNT, EVERYTHING, Compiled, application
 from tests.policies import Identity, Statement, listed, statements
 
 ROOT = Path(__file__).parents[3]
 FILES = [file for file in (ROOT / "template.yaml", ROOT / "infra/platform.yml") if file.exists()]
-APP = Compiled.of(
-    ROOT / "template.yaml",
-    **EMR,
-    SlackTokenSecret="lakegate/slack",
-)
+APP = application(SlackTokenSecret="lakegate/slack")
 ROLES = APP.roles()
 LANDING, LAKE = APP.arn("LandingBucket"), APP.arn("LakeBucket")
 UUID = "0f0e0d0c-1111-2222-3333-444455556666"
@@ -228,12 +224,7 @@ def test_roles_are_taken_by_the_service_that_they_are_for(name: str) -> None:
 def test_a_stage_can_name_who_may_discard() -> None:
     """With TrustedPrincipal only that role or user may take the role that deletes."""
     ann = f"arn:aws:iam::{ACCOUNT}:role/stewards"
-    compiled = Compiled.of(
-        ROOT / "template.yaml",
-        **EMR,
-        TrustedPrincipal=ann,
-    )
-    (trust,) = statements(compiled.trust("CleanUpRole"))
+    (trust,) = statements(application(TrustedPrincipal=ann).trust("CleanUpRole"))
     allowed = {"Effect": "Allow", "Principal": {"AWS": ann}, "Action": "sts:AssumeRole"}
     assert trust == allowed
 
@@ -378,11 +369,7 @@ def test_queues_are_reached_by_tls_alone() -> None:
 
 def test_an_existing_lake_takes_the_place_of_the_stages_own() -> None:
     """With its name no bucket is made for the lake, and each role may do there what it did."""
-    theirs = Compiled.of(
-        ROOT / "template.yaml",
-        **EMR,
-        LakeBucketName="lake-7",
-    )
+    theirs = application(LakeBucketName="lake-7")
     for name in ("LakeBucket", "LakeBucketPolicy"):
         assert theirs.resources[name]["Condition"] == "OwnLake"
     assert not theirs.holds("OwnLake")
@@ -398,11 +385,7 @@ def test_an_existing_lake_takes_the_place_of_the_stages_own() -> None:
 
 
 THEIR_BUCKETS = ["arn:aws:s3:::their-files", "arn:aws:s3:::till-files"]
-MORE = Compiled.of(
-    ROOT / "template.yaml",
-    **EMR,
-    LandingBucketArns=",".join(THEIR_BUCKETS),
-)
+MORE = application(LandingBucketArns=",".join(THEIR_BUCKETS))
 
 
 @pytest.mark.parametrize("name", sorted(ROLES))
@@ -435,19 +418,7 @@ def test_events_of_named_buckets_reach_the_queue_alone() -> None:
 
 KEY = f"arn:aws:kms:us-east-1:{ACCOUNT}:key/ours"
 THEIRS = [f"arn:aws:kms:us-east-1:{ACCOUNT}:key/{name}" for name in ("shop", "till")]
-EVERYTHING = {
-    "EmrApplicationId": "00app",
-    "EmrSharedApplicationId": "00shared",
-    "SlackTokenSecret": "lakegate/slack",
-    "AlertTopicArn": f"arn:aws:sns:us-east-1:{ACCOUNT}:people",
-    "GlueDatabasePrefix": "lake_",
-    "SnowflakeSecret": "snowflake",
-    "LineageUrl": "https://lineage",
-    "LineageSecret": "lineage",
-}
-KEYED = Compiled.of(
-    ROOT / "template.yaml", KmsKeyArn=KEY, ProducerKeyArns=",".join(THEIRS), **EVERYTHING
-)
+KEYED = application(**EVERYTHING, KmsKeyArn=KEY, ProducerKeyArns=",".join(THEIRS))
 # The actions of a service that take a data key, and those that take only its decryption. Sending a
 # message proves the data key by decrypting it.
 TAKING_KEYS = {
@@ -480,9 +451,7 @@ def test_the_largest_policies_fit_a_role() -> None:
         assert re.fullmatch(pattern, value), name
         if name.endswith("Arns"):
             assert not re.fullmatch(pattern, f"{value},{value.rpartition(',')[2]}"), name
-    for name, role in (
-        Compiled.of(ROOT / "template.yaml", **{**EVERYTHING, **named}).roles().items()
-    ):
+    for name, role in application(**EVERYTHING, **named).roles().items():
         size = sum(len(re.sub(r"\s", "", json.dumps(policy))) for policy in role.policies)
         assert size <= 10_240, name  # characters without white space (IAM quotas)
 
@@ -554,12 +523,7 @@ def test_only_alerts_read_where_they_were_posted() -> None:
 def test_alerts_are_published_to_the_one_topic_that_was_named() -> None:
     """Only the alert function may publish to the topic; without a topic no role may publish."""
     topic = f"arn:aws:sns:us-east-1:{ACCOUNT}:people"
-    compiled = Compiled.of(
-        ROOT / "template.yaml",
-        **EMR,
-        AlertTopicArn=topic,
-    )
-    for name, role in compiled.roles().items():
+    for name, role in application(AlertTopicArn=topic).roles().items():
         assert role.may("sns:Publish", topic) is (name == "OnAlertRole"), name
         assert not role.may("sns:Publish", f"{topic}-of-others"), name
     assert not ROLES["OnAlertRole"].may("sns:Publish", topic)

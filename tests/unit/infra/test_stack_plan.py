@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from moto import mock_aws
 from infra import template
 from infra.aws.facts import PLATFORM, check_platform
 from infra.aws.losses import refuse_another_key, refuse_another_lake
-from infra.aws.site import choices, connect, has_own_platform
+from infra.aws.site import Site, choices, connect, has_own_platform
 from infra.stack_spec import is_production, parameters, refuse_unfit, refuse_unknown
 from infra.stage import Stage, checked_name
 from lakegate.errors import LakegateError
@@ -32,82 +33,67 @@ _TEMPLATE = {
 _ONE = {"Type": "AWS::SSM::Parameter", "Properties": {"Name": "1", "Type": "String", "Value": "1"}}
 
 
-def test_stacks_have_the_tags_of_their_stage(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stage's stack has the tags for the allocation of costs; CloudFormation passes them on."""
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """Yield the site of a stage that has nothing."""
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
     with mock_aws():
-        site = connect(_STAGE, boto3.client, lambda _: None)
-        body = {"TemplateBody": json.dumps({"Resources": {"One": _ONE}})}
-        planned = site.stacks.plan(_STAGE.stack, body, {})
-        assert planned
-        site.stacks.carry_out(planned)
+        yield connect(_STAGE, boto3.client, lambda _: None)
 
-        (stack,) = boto3.client("cloudformation").describe_stacks()["Stacks"]
-        assert {tag["Key"]: tag["Value"] for tag in stack["Tags"]} == _STAGE.tags
+
+def deployed(site: Site, **parameters: str) -> None:
+    """Deploy the stage's stack with these values of its parameters."""
+    known = {name: {"Type": "String", "Default": value} for name, value in parameters.items()}
+    body = {"Parameters": known, "Resources": {"One": _ONE}}
+    planned = site.stacks.plan(_STAGE.stack, {"TemplateBody": json.dumps(body)}, {})
+    assert planned
+    site.stacks.carry_out(planned)
+
+
+def test_stacks_have_the_tags_of_their_stage(site: Site) -> None:
+    """A stage's stack has the tags for the allocation of costs; CloudFormation passes them on."""
+    deployed(site)
+    (stack,) = boto3.client("cloudformation").describe_stacks()["Stacks"]
+    assert {tag["Key"]: tag["Value"] for tag in stack["Tags"]} == _STAGE.tags
     assert _STAGE.tags == {"project": "lakegate", "stage": "shop"}
 
 
-def test_a_stage_keeps_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another key, or none, is refused once a stage has one: what it encrypted would be lost."""
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
-    with mock_aws():
-        site = connect(_STAGE, boto3.client, lambda _: None)
-        refuse_another_key(site, {})
-        kept = {"Type": "String", "Default": "old"}
-        body = {"Parameters": {"KmsKeyArn": kept}, "Resources": {"One": _ONE}}
-        planned = site.stacks.plan(_STAGE.stack, {"TemplateBody": json.dumps(body)}, {})
-        assert planned
-        site.stacks.carry_out(planned)
-        refuse_another_key(site, {"KmsKeyArn": "old"})
-        for other in ({}, {"KmsKeyArn": "new"}):
-            with pytest.raises(LakegateError, match=r"KEY_IN_USE: .* encrypted by old"):
-                refuse_another_key(site, other)
-
-
-def test_a_stage_keeps_its_lake(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another lake than the existing bucket is refused: its tables would be out of reach."""
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
-    with mock_aws():
-        site = connect(_STAGE, boto3.client, lambda _: None)
-        refuse_another_lake(site, {})
-        kept = {"Type": "String", "Default": "theirs"}
-        body = {"Parameters": {"LakeBucketName": kept}, "Resources": {"One": _ONE}}
-        planned = site.stacks.plan(_STAGE.stack, {"TemplateBody": json.dumps(body)}, {})
-        assert planned
-        site.stacks.carry_out(planned)
-        refuse_another_lake(site, {"LakeBucketName": "theirs"})
-        for other in ({}, {"LakeBucketName": "new"}):
-            with pytest.raises(LakegateError, match=r"WOULD_LOSE_DATA: .* is in the bucket theirs"):
-                refuse_another_lake(site, other)
-
-
-def test_a_stage_keeps_a_lake_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another bucket is refused at once: else the platform would be deployed with it first."""
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
-    with mock_aws():
-        site = connect(replace(_STAGE, lake="theirs"), boto3.client, lambda _: None)
-        body = {"TemplateBody": json.dumps({"Resources": {"One": _ONE}})}
-        planned = site.stacks.plan(_STAGE.stack, body, {})
-        assert planned
-        site.stacks.carry_out(planned)
-        refuse_another_lake(site, {})
-        own = r"WOULD_LOSE_DATA: .* is in the bucket lakegate-shop-lake-\S+: .*\n.*Remove"
-        with pytest.raises(LakegateError, match=own):
-            refuse_another_lake(site, {"LakeBucketName": "theirs"})
-
-
-def test_an_own_platform_is_asked_for_a_fact_that_a_release_adds(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("refuse", "name", "said"),
+    [
+        (refuse_another_key, "KmsKeyArn", "KEY_IN_USE: .* encrypted by old"),
+        (refuse_another_lake, "LakeBucketName", "WOULD_LOSE_DATA: .* is in the bucket old"),
+    ],
+)
+def test_a_stage_keeps_its_key_and_its_lake(
+    site: Site, refuse: Callable[[Site, dict[str, str]], None], name: str, said: str
 ) -> None:
+    """Another one, or none, is refused: what it encrypted, or its tables, would be out of reach."""
+    refuse(site, {})
+    deployed(site, **{name: "old"})
+    refuse(site, {name: "old"})
+    for other in ({}, {name: "new"}):
+        with pytest.raises(LakegateError, match=said):
+            refuse(site, other)
+
+
+def test_a_stage_keeps_a_lake_of_its_own(site: Site) -> None:
+    """Another bucket is refused at once: else the platform would be deployed with it first."""
+    theirs = replace(site, stage=replace(_STAGE, lake="theirs"))
+    deployed(theirs)
+    refuse_another_lake(theirs, {})
+    own = r"WOULD_LOSE_DATA: .* is in the bucket lakegate-shop-lake-\S+: .*\n.*Remove"
+    with pytest.raises(LakegateError, match=own):
+        refuse_another_lake(theirs, {"LakeBucketName": "theirs"})
+
+
+def test_an_own_platform_is_asked_for_a_fact_that_a_release_adds(site: Site) -> None:
     """A platform of one's own stays one without the new fact, which is named with its command."""
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
-    with mock_aws():
-        site = connect(_STAGE, boto3.client, lambda _: None)
-        assert not has_own_platform(site)
-        site.facts.put({fact: "known" for fact in PLATFORM if "shared" not in fact})
-        assert has_own_platform(site)
-        with pytest.raises(LakegateError, match=r"--name /lakegate/shop/emr-shared-application-id"):
-            check_platform(site.facts, _STAGE)
+    assert not has_own_platform(site)
+    site.facts.put({fact: "known" for fact in PLATFORM if "shared" not in fact})
+    assert has_own_platform(site)
+    with pytest.raises(LakegateError, match=r"--name /lakegate/shop/emr-shared-application-id"):
+        check_platform(site.facts, _STAGE)
 
 
 def test_facts_are_looked_up_under_the_stage() -> None:

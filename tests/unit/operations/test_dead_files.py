@@ -20,6 +20,7 @@ from functions.operations.compaction.compact import Step
 from functions.operations.upkeep import dead_files
 from functions.operations.upkeep.dead_files import Accepted, judge
 from functions.operations.upkeep.recognition import InDoubt
+from lakegate import times
 from lakegate.errors import Transient
 from tests.fakes.catalog import FakeCatalog, FakeTable
 from tests.fakes.examples import INGESTION
