@@ -140,6 +140,15 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def folded(name: str) -> str:
+    """Return a name in the one case in which Spark compares names, each character alone.
+
+    Spark takes more names for one than `str.lower` does, such as `id` and `İd`.
+    """
+    upper = (big if len(big := each.upper()) == 1 else each for each in name)
+    return "".join(each.lower()[0] for each in upper)
+
+
 def default_type(logical: str) -> str:
     """Return the column type of a logical type without a physical one."""
     return _DEFAULTS[logical]

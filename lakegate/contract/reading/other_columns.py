@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from lakegate.contract.columns import Column
+from lakegate.contract.columns import Column, folded
 from lakegate.contract.reading.properties import Property, name_problem
 from lakegate.contract.text.fields import Field
 
@@ -83,14 +83,14 @@ def read_provenance(
 
 def _check(given: Field, names: Mapping[Origin, str], properties: Sequence[Property]) -> None:
     """Refuse names that no column can have, or another column has."""
-    taken = {entry.column.name.lower() for entry in properties}
+    taken = {folded(entry.column.name) for entry in properties}
     for origin, name in names.items():
         if problem := name_problem(name, top=True):
             given.refuse(problem, origin)
-        elif name.lower() in taken:
+        elif folded(name) in taken:
             other = f"{name!r} is another column's name: give {origin} a name of its own"
             given.refuse(other, origin)
-        taken.add(name.lower())
+        taken.add(folded(name))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from lakegate.contract.columns import (
     Column,
     declared_type,
     default_type,
+    folded,
     is_known,
     logical_of,
     quoted,
@@ -105,9 +106,9 @@ def read_properties(fields: Field) -> list[Property]:
 
 def _refuse_two_ways(properties: list[Property]) -> None:
     """Refuse a column `a.b` beside a field b of a column `a`: they would have one name."""
-    top = {entry.column.name.lower(): entry for entry in properties}
+    top = {folded(entry.column.name): entry for entry in properties}
     for inner in (inner for entry in properties for part in entry.within for inner in part.walk()):
-        if other := top.get(inner.column.name.lower()):
+        if other := top.get(folded(inner.column.name)):
             reason = f"{other.column.name!r} is also what lies within another column, in line"
             other.field.refuse(f"{reason} {inner.field.node.line}: rename one of them")
 
@@ -116,12 +117,13 @@ def _properties(fields: Field, place: _Place) -> Iterator[Property]:
     lines: dict[str, int] = {}
     for field in fields.items():
         name = _name(field, top=not place.path)
-        if name and name.lower() in lines:
+        same = folded(name)
+        if name and same in lines:
             field.refuse(
-                f"the column {name!r} is declared twice, first in line {lines[name.lower()]}"
+                f"the column {name!r} is declared twice, first in line {lines[same]}"
                 " (upper and lower case are the same)"
             )
-        lines.setdefault(name.lower(), field.node.line)
+        lines.setdefault(same, field.node.line)
         yield _property(field, place.field(name))
 
 

@@ -55,6 +55,7 @@ def test_a_transforms_result_has_no_row_numbers() -> None:
         ("{line: row}", ".line", "unknown key; use ingestion, key, landedAt, row, version"),
         ("{row: ID}", ".row", "another column's name"),
         ("{row: a, key: A}", ".row", "another column's name"),
+        ('{row: "\u0130D"}', ".row", "another column's name"),
         ("{row: _pos}", ".row", "for themselves"),
         ("{row: ''}", ".row", ""),
         ("some", "", "must be a mapping"),

@@ -229,6 +229,14 @@ HEADS = [
 ]
 
 
+@pytest.mark.parametrize("name", ["ID", "\u0130d", "\u0131D"])
+def test_names_that_spark_takes_for_one_are_refused(name: str) -> None:
+    """Spark compares each character in upper and in lower case: a dot on an I is no difference."""
+    column = f'- {{name: "{name}", logicalType: string}}'
+    assert_refused(contract_text(column), PROPERTY, "declared twice")
+    parsed('- {name: "stra\u00dfe", logicalType: string}\n- {name: strasse, logicalType: string}')
+
+
 @pytest.mark.parametrize("within", [False, True])
 def test_a_backtick_in_a_column_of_orc_is_refused(*, within: bool) -> None:
     """ORC's library for Java cuts such a name: the column would be missing in every file."""
