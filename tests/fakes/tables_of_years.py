@@ -117,7 +117,6 @@ class Years:
         self.rows: dict[str, Rows] = {}
         self.brought: dict[str, tuple[str, Rows]] = {}
         self.model: dict[str, Model] = {self.catalog.head(MAIN): {}}
-        self.landed: list[tuple[str, Rows]] = []
         self.hashes: list[str] = [self.catalog.head(MAIN)]
         self.dropped: list[tuple[str, FakeTable, Rows]] = []
         self.made = 0
@@ -159,7 +158,7 @@ class Years:
         """Let so many things happen."""
         deeds = (
             *(self.land, self.land, self.publish, self.publish, self.replay, self.crash),
-            *(self.replace, self.upsert, self.retract, self.drop),
+            *(*3 * (self.replace,), self.drop),
             *3 * (self.compact, self.settle),
             *(self.recreate, self.put_back, self.tag, self.untag, self.revive, self.set_back),
             *(self.view, self.back_up, self.mislead, *3 * (self.wait, self.clean)),
@@ -210,7 +209,6 @@ class Years:
             was = None
         if was is not None:
             self._now_on_main(name, was | rows)
-            self.landed.append((name, rows))
             self._note_published()
         self.catalog.delete_branch(branch)
 
@@ -231,42 +229,19 @@ class Years:
         return was
 
     def replace(self) -> None:
-        """Replace a file of main by a newer version, or wherever its rows are since."""
-        self._rewrite(lambda old: self._new_rows(), whole=True)
-
-    def upsert(self) -> None:
-        """Put another row in the place of one, and write its data file again."""
-        self._rewrite(lambda old: old - set(sorted(old)[:1]) | set(self._new_rows(1)))
-
-    def retract(self) -> None:
-        """Take back the rows of a published file, in whatever data files they are."""
-        if self.landed:
-            self._rewrite(lambda old: frozenset(), self.choose.choice(self.landed))
-
-    def _rewrite(
-        self,
-        write: Callable[[Rows], Rows],
-        target: tuple[str, Rows] | None = None,
-        *,
-        whole: bool = False,
-    ) -> None:
-        """Write data files again without rows, and with others, on a branch; merge it at once."""
-        name = target[0] if target else self.choose.choice(NAMES)
+        """Write the oldest data file of a table again with a new row in the place of an old one."""
+        name = self.choose.choice(NAMES)
         table, branch = self.catalog.table(MAIN, name), self._branch(name)
         if table and table.files:
-            gone = target[1] if target else self.rows[table.files[0]]
-            hit = [file for file in table.files if self.rows[file] & gone]
-            old = frozenset[int]().union(*(self.rows[file] for file in hit))
-            new = write(old & gone)
-            left = tuple(file for file in table.files if file not in hit)
-            rows = new if whole and not target else (old - gone) | new
-            files = [self.file(name, table.uuid, rows)] if rows else []
-            if hit:
-                head = self.catalog.commit(branch, name, replace(table, files=left).append(*files))
-                was = self._on_main(name)
-                self._merge(branch, head)
-                self._now_on_main(name, (was - old) | rows)
-                self._note_published()
+            first, *left = table.files
+            old = self.rows[first]
+            rows = old - set(sorted(old)[:1]) | self._new_rows(1)
+            file = self.file(name, table.uuid, rows)
+            head = self.catalog.commit(branch, name, replace(table, files=tuple(left)).append(file))
+            was = self._on_main(name)
+            self._merge(branch, head)
+            self._now_on_main(name, (was - old) | rows)
+            self._note_published()
         self.catalog.delete_branch(branch)
 
     def compact(self) -> None:
