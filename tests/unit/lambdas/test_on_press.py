@@ -205,25 +205,6 @@ def unreplaceable() -> tuple[Scenario, LandedObject]:
     return deployment, deployment.ended(script=rejected).landed
 
 
-@pytest.mark.parametrize("later", [False, True])
-def test_a_discarded_ingestion_is_not_revived_by_its_alert(
-    deployment: Scenario, landed: LandedObject, later: bool
-) -> None:
-    """A button from before a discard does nothing; the command line can replay it."""
-    old = wish(deployment, landed, by=BOB)
-    act(deployment.adapters, wish(deployment, landed, Verb.DISCARD))
-    if later:
-        come_to_rest(deployment)
-    before = deployment.ingestion(landed)
-    act(deployment.adapters, old)
-    assert deployment.ingestion(landed) == before
-    assert "already discarded" in answers(deployment)[-1].text
-    assert f"`lakegate replay {before.id}`" in answers(deployment)[-1].text
-    come_to_rest(deployment)
-    deployment.replay(landed)
-    assert deployment.end_of(landed).state is State.PUBLISHED
-
-
 def test_a_refused_press_may_be_done_later(deployment: Scenario, landed: LandedObject) -> None:
     """After a refusal's cause is gone, the same press is executed and answered."""
     pressed = wish(deployment, landed, Verb.PUBLISH)

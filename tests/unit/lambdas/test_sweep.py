@@ -93,25 +93,6 @@ def test_a_backlog_of_events_is_left_to_them(hours: int, found: int) -> None:
     assert deployment.sweep()["forgotten"] == found
 
 
-def test_a_running_job_is_left_running(deployment: Scenario) -> None:
-    """An ingestion with a running job stays unchanged, however long it runs."""
-    landed = deployment.land(KEY)
-    deployment.sweep()
-    before = deployment.ingestion(landed)
-    assert deployment.sweep()["failed"] == 0
-    assert deployment.ingestion(landed) == before
-
-
-def test_a_run_that_emr_has_forgotten_is_alerted(deployment: Scenario) -> None:
-    """An ingestion whose job run is unknown becomes errored."""
-    landed = deployment.land(KEY)
-    deployment.sweep()
-    (run,) = deployment.jobs.runs()
-    deployment.jobs.lose(run.id)
-    deployment.sweep()
-    assert deployment.end(landed) == "errored JOB_LOST"
-
-
 @pytest.mark.parametrize("effect", [unavailable, bug])
 def test_one_that_fails_holds_up_no_other(deployment: Scenario, effect: Callable[[], None]) -> None:
     """If one object fails the same sweep ingests the others."""
@@ -200,14 +181,6 @@ def test_an_exception_that_nobody_foresaw_is_told_with_its_name(deployment: Scen
     assert deployment.ingestion(landed).state is State.SUBMITTED
 
 
-def test_a_final_state_without_alert_is_reported(deployment: Scenario) -> None:
-    """The sweep posts an alert that failed while Slack was unavailable."""
-    deployment.land("elsewhere/a.parquet")
-    deployment.fail("alerts.post")
-    assert deployment.sweep() == {**NOTHING, "failed": 1}
-    assert deployment.sweep() == {**NOTHING, "resumed": 1}
-
-
 @pytest.mark.parametrize("body", ["", "no JSON", "{}", "[]", '{"Records": [{}]}'])
 def test_a_poisonous_message_is_shown_to_people(deployment: Scenario, body: str) -> None:
     """An invalid message is alerted once, with queue and text, and then deleted."""
@@ -228,16 +201,6 @@ def test_the_end_of_an_unknown_run_is_shown_to_people(deployment: Scenario) -> N
     deployment.send_job_run("00unknown")
     deployment.settle()
     assert "00unknown" in str(deployment.alerts.posted)
-
-
-def test_a_poisonous_message_waits_for_slack(deployment: Scenario) -> None:
-    """While the alert cannot be posted the message stays."""
-    deployment.dead_uploads.send("no event")
-    deployment.fail("alerts.post")
-    assert deployment.sweep() == {**NOTHING, "failed": 1}
-    assert deployment.dead_uploads.waiting() == ["no event"]
-    deployment.settle()
-    assert len(deployment.alerts.posted) == 1
 
 
 def test_an_alert_that_was_given_up_is_reported_again(deployment: Scenario) -> None:

@@ -193,12 +193,10 @@ class History:
         return cast(Adapters, SimpleNamespace(**parts))
 
     def rows(self, table: str, reference: str) -> TableRows:
-        """See Tables.rows."""
         assert table == ORDERS
         return self.at[reference.removeprefix("main@")]
 
     def change(self, table: str, before: str, after: str) -> TableChange:
-        """See Tables.change."""
         hash_ = after.removeprefix("main@")
         self.reads.append(hash_)
         rows = self.rows(table, after).live - self.rows(table, before).live
@@ -206,7 +204,6 @@ class History:
         return TableChange(rows, dict.fromkeys(self.files[hash_], 1), hidden=hidden)
 
     def listed(self, table: str, reference: str, most: int = 0) -> Iterator[str]:
-        """See Tables.listed."""
         assert (table, reference) == (ORDERS, f"main@{self.log[-1].hash}")
         found = [file for commit in self.log for file in self.files.get(commit.hash, ())]
         yield from found[: most or None]

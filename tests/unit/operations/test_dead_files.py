@@ -1,7 +1,7 @@
 """No file that somebody can read is ever deleted, and all others are in the end."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -19,9 +19,8 @@ from functions.operations.compaction.compact import Step
 from functions.operations.upkeep import dead_files
 from functions.operations.upkeep.dead_files import Accepted, judge
 from functions.operations.upkeep.recognition import InDoubt
-from lakegate import times
 from lakegate.errors import Transient
-from tests.fakes.catalog import VIEW, FakeCatalog, FakeTable
+from tests.fakes.catalog import FakeCatalog, FakeTable
 from tests.fakes.examples import INGESTION
 from tests.fakes.faults import ProcessDied
 from tests.fakes.tables_of_years import DAY, KEEP_DAYS, Years, key_of
@@ -177,29 +176,6 @@ def test_more_days_ask_for_nothing_that_is_deleted(years: Years) -> None:
     assert left(years) == 1
 
 
-def test_an_old_tag_keeps_its_files(years: Years) -> None:
-    """What a tag reaches stays, however old it is."""
-    years.catalog.fork("tag-1", MAIN)
-    years.catalog.reset("tag-1", list(years.catalog.log())[1].hash)
-    later(years, 10 * KEEP_DAYS)
-    assert left(years) == 2
-    years.catalog.delete_branch("tag-1")
-    assert left(years) == 1
-
-
-def test_a_table_of_another_name_keeps_shared_files(years: Years) -> None:
-    """Two contents on one folder: whichever of them reaches a file keeps it."""
-    dropped = years.catalog.table(MAIN, "shop.orders")
-    years.catalog.commit(MAIN, "shop.orders", None)
-    years.catalog.commit(MAIN, "shop.orders", FakeTable("a uuid"))
-    later(years, 10 * KEEP_DAYS)
-    assert dropped
-    years.catalog.commit(MAIN, "shop.orders", dropped)
-    key = key_of("shop.orders", "a uuid", dropped.files[0])
-    assert left(years) == 1
-    assert key in years.lake.data
-
-
 def test_unknown_files_keep_everything(years: Years) -> None:
     """If a kept state cannot be read, nothing is deleted; the error says which, and what to do."""
     later(years, 10 * KEEP_DAYS)
@@ -227,12 +203,6 @@ def changed(years: Years, **parts: object) -> None:
     years.adapters = cast(Adapters, SimpleNamespace(**(vars(years.adapters) | parts)))
 
 
-def ahead(years: Years, days: float) -> Callable[[], str]:
-    """Return a clock that goes wrong by so many days."""
-    right = years.clock.now
-    return lambda: times.text(datetime.fromisoformat(right()) + timedelta(days=days))
-
-
 def land(years: Years, name: str = "shop.orders") -> str:
     """Commit one more file to main, as a job does; return its key."""
     table = years.catalog.table(MAIN, name) or FakeTable("a uuid")
@@ -248,22 +218,6 @@ def test_an_empty_catalog_deletes_nothing(years: Years) -> None:
     assert "OTHER_CATALOG" in refused(years)
     years.catalog = years.adapters.catalog = FakeCatalog(years.clock, virgin=True)  # type: ignore[misc,assignment]
     assert "EMPTY_CATALOG" in refused(years)
-
-
-def test_main_set_back_and_forward_loses_nothing(years: Years) -> None:
-    """While main lacks the commit of the last look nothing is deleted, and afterwards it is."""
-    first = years.catalog.head(MAIN)
-    key = land(years)
-    dead_files.delete(years.adapters)
-    second = years.catalog.head(MAIN)
-    later(years, KEEP_DAYS + 3)
-    years.catalog.reset(MAIN, first)
-    assert "MAIN_SET_BACK" in refused(years)
-    land(years)
-    assert "MAIN_SET_BACK" in refused(years)
-    years.catalog.reset(MAIN, second)
-    assert left(years) == 3  # of four
-    assert key in years.lake.data
 
 
 def test_main_set_back_to_the_last_look_loses_nothing(years: Years) -> None:
@@ -300,22 +254,6 @@ def test_what_was_committed_after_the_last_look_stays(years: Years) -> None:
     assert key_of("shop.orders", table.uuid, file) in years.lake.data
 
 
-def test_a_view_keeps_its_metadata(years: Years) -> None:
-    """The metadata of a view stays as long as a reference reaches it; then it is dead."""
-    years.catalog.commit(MAIN, "shop.view", FakeTable("view", kind=VIEW))
-    view = years.catalog.table(MAIN, "shop.view")
-    assert view
-    key = view.metadata.removeprefix("s3://lake/")
-    for _ in range(2):
-        later(years, 10 * KEEP_DAYS)
-        dead_files.delete(years.adapters)
-        assert key in years.lake.data
-    years.catalog.commit(MAIN, "shop.view", None)
-    later(years, KEEP_DAYS + 1)
-    dead_files.delete(years.adapters)
-    assert key not in years.lake.data
-
-
 def test_content_of_an_unknown_type_stops_the_deletion(years: Years) -> None:
     """While a reference has content whose files are unknown, nothing is deleted; it is named."""
     years.catalog.fork("tag-1", MAIN)
@@ -327,19 +265,6 @@ def test_content_of_an_unknown_type_stops_the_deletion(years: Years) -> None:
     assert "tag-1" in why
     years.catalog.delete_branch("tag-1")
     assert left(years) == 1
-
-
-def test_a_deleter_with_a_wrong_clock_deletes_nothing_young(years: Years) -> None:
-    """Files are as old as S3 says, whatever the clock of the deleter says."""
-    key = land(years)
-    table = years.catalog.table(MAIN, "shop.orders")
-    assert table
-    years.catalog.commit(MAIN, "shop.orders", replace(table, files=table.files[:-1]))
-    right = years.adapters.now
-    changed(years, now=ahead(years, 40))
-    dead_files.delete(years.adapters)
-    assert key in years.lake.data
-    assert years.adapters.ledger.upkeep().kept_since < right()
 
 
 def test_a_note_from_the_future_is_not_believed(years: Years) -> None:
@@ -430,19 +355,6 @@ def test_what_a_job_may_be_about_to_commit_stays(years: Years, keep_days: int, d
         years.clock.pass_(DAY)
         dead_files.delete(years.adapters)
     assert key not in years.lake.data
-
-
-def test_a_tag_that_is_made_meanwhile_keeps_its_files(years: Years) -> None:
-    """A state that gets a name after the first look, and before the deletion, stays."""
-    first = list(years.catalog.log())[1].hash
-    later(years, KEEP_DAYS + 2)
-
-    def tag() -> None:
-        years.catalog.fork("tag-1", MAIN)
-        years.catalog.reset("tag-1", first)
-
-    years.later = tag
-    assert left(years) == 2
 
 
 def test_a_state_whose_manifest_was_missing_before_is_unknown(years: Years) -> None:

@@ -65,7 +65,6 @@ class Streamed:
         return getattr(self._ledger, name)
 
     def all(self) -> Iterator[Ingestion]:
-        """See Ledger.all."""
         for each in list(self._ledger.all()):
             copy = each.but()
             self._yielded.append(weakref.ref(copy))

@@ -147,12 +147,6 @@ def test_rejected_rows_are_published_with_name_and_reason(
     assert deployment.announcements.sent[-1].approved_by == "Ann"
 
 
-def test_published_anyway_beside_others(deployment: Scenario, landed: LandedObject) -> None:
-    """If main's table changed, approved rows are registered again like any others."""
-    deployment.ended(OTHER)
-    assert deployment.publish_anyway(landed).ingestion.state is State.PUBLISHED
-
-
 @pytest.mark.parametrize(
     ("script", "state", "by"),
     [

@@ -27,7 +27,6 @@ from tests.unit.operations.test_compaction import DAY, Upkeep
 
 ID = "upkeep-20261123T120000-0123456789abcdef"
 BRANCH = f"upkeep/{TABLE}/{ID}"
-NOT_COMPARED = "the rows differ"
 
 
 @pytest.fixture
@@ -45,30 +44,6 @@ def forged(lake: Scenario, branch: str = BRANCH) -> str:
     table = lake.catalog.table(branch, TABLE)
     assert table
     return lake.catalog.commit(branch, TABLE, evil(table))
-
-
-def test_a_compaction_that_nobody_began_never_reaches_main(lake: Upkeep) -> None:
-    """A branch of the right name, with a report of equal rows, is no reason to merge."""
-    base, before = lake.catalog.create_branch(BRANCH), lake.main_table
-    at, rows = forged(lake), {"rows": 9, "hashes": "1"}
-    report = {"table": TABLE, "branch": BRANCH, "base_hash": base, "before": rows, "after": rows}
-    for key in (f"staging/{ID}/compaction.json", f"upkeep/{ID}.json"):
-        for name in ("audited_hash", "rewritten_hash"):
-            lake.lake.put_text(key, json.dumps({**report, name: at}).encode())
-            lake.sweep()
-    assert lake.main_table == before
-
-
-def test_other_rows_on_a_compactions_branch_never_reach_main(lake: Upkeep) -> None:
-    """If somebody commits as many other rows beside the run that rewrites, they are compared."""
-    lake.rewritten()
-    before = lake.main_table
-    forged(lake, lake.now().branch)
-    lake.settle_it()
-    lake.run_job()
-    done = lake.settle_it()
-    assert (done.step, lake.main_table) == (Step.DROPPED, before)
-    assert NOT_COMPARED in done.why
 
 
 def test_the_run_that_rewrites_does_not_judge_itself(lake: Upkeep) -> None:

@@ -32,6 +32,7 @@ from tests.fakes.scenario import FIRST, FOREVER, KEY, Scenario
 from tests.fakes.stage import File, Stage, happen
 from tests.fakes.stories import explore_with, restorations
 from tests.fakes.upkeep_events import CleanUp, Compact
+from tests.unit.pipeline.test_crashes import fault, pause
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -245,33 +246,6 @@ def test_lost_audit_results_are_recorded_again(deployment: Scenario) -> None:
     assert realigned(deployment) == []
 
 
-def test_lost_results_of_a_file_in_flight_are_recorded_again(deployment: Scenario) -> None:
-    """What main lost of an earlier attempt is recorded with the one that is under way."""
-    deployment.ended(FIRST)
-    backup = Backup.of(deployment)
-    bad = deployment.ended(script=rejected)
-    backup.restore(deployment)
-    deployment.replay(bad)
-    assert realigned(deployment) == [Kind.RECORD_AGAIN]
-    deployment.settle()
-    deployment.check()
-    assert realigned(deployment) == []
-
-
-def test_results_that_main_calls_unpublished_are_recorded_again(deployment: Scenario) -> None:
-    """Of an approved file main may have the commit, and its results only as those of a failure."""
-    deployment.ended(FIRST)
-    bad = deployment.ended(script=rejected)
-    deployment.publish_anyway(bad)
-    backup = Backup.of(deployment)
-    deployment.sweep()
-    backup.restore(deployment)
-    assert realigned(deployment) == [Kind.RECORD_AGAIN]
-    deployment.settle()
-    deployment.check()
-    assert realigned(deployment) == []
-
-
 def test_a_failure_is_open_again_if_the_newer_version_is_lost() -> None:
     """A failure that a lost version superseded waits for a decision again, and is alerted."""
     deployment = Scenario()
@@ -313,23 +287,6 @@ def test_an_ingestion_whose_branch_is_gone_runs_again(deployment: Scenario) -> N
     deployment.check()
     found = deployment.ingestion(begun)
     assert (found.state, found.attempt, found.failures) == (State.PUBLISHED, 2, 0)
-
-
-def test_branches_that_were_deleted_are_deleted_again(deployment: Scenario) -> None:
-    """Branches of a published and of a discarded ingestion are deleted, others are kept."""
-    deployment.ended(FIRST)
-    bad = deployment.ended(script=rejected)
-    kept = deployment.ended(OTHER, script=rejected)
-    good = deployment.run("shop/orders/c.parquet")
-    backup = Backup.of(deployment)
-    deployment.settle()
-    deployment.discard(bad)
-    backup.restore(deployment)
-    assert Kind.DELETE_BRANCHES in realigned(deployment)
-    assert bad.branch not in deployment.catalog.branches("ingest/")
-    deployment.check()
-    assert deployment.on_main(good) == [True]
-    assert deployment.catalog.branches("ingest/") == [kept.branch]
 
 
 def test_a_branch_that_another_file_needs_stays() -> None:
@@ -517,7 +474,7 @@ def test_a_fault_anywhere_changes_no_end() -> None:
     for number in range(_begun(), len(calls)):
         for kind in some(list(KINDS), "realign", number):
             where = f"{kind} at call {number}, {calls[number]}"
-            disturbed = _told(number, partial(_fault, kind))
+            disturbed = _told(number, partial(fault, kind))
             assert ends(disturbed) == ends(undisturbed), where
             assert not left_behind(disturbed), where
 
@@ -533,17 +490,9 @@ def test_others_may_work_meanwhile() -> None:
     ]
     for number in range(_begun(), len(calls)):
         for others, when in some(cases, "realign", number):
-            disturbed = _told(number, partial(_pause, others, when))
+            disturbed = _told(number, partial(pause, others, when))
             where = f"{others.__name__} {when} call {number}, {calls[number]}"
             assert ends(disturbed) == ends(undisturbed), where
-
-
-def _fault(kind: str, _: Scenario) -> Fault:
-    return Fault(*KINDS[kind])
-
-
-def _pause(others: Callable[[Scenario], object], when: When, deployment: Scenario) -> Fault:
-    return Fault(partial(others, deployment), when)
 
 
 def _begun() -> int:
@@ -553,15 +502,15 @@ def _begun() -> int:
     return len(deployment.journal.calls)
 
 
-def _told(number: int = -1, fault: Callable[[Scenario], Fault] | None = None) -> Scenario:
+def _told(number: int = -1, struck: Callable[[Scenario], Fault] | None = None) -> Scenario:
     """Return a realigned deployment; the command's first run met a fault at one of its calls."""
     deployment = Scenario()
     eventful(deployment)
-    if fault:
-        deployment.journal.strike_at(number, fault(deployment))
+    if struck:
+        deployment.journal.strike_at(number, struck(deployment))
     with suppress(LakegateError, ProcessDied):
         realign(deployment.adapters)
-    if not fault:
+    if not struck:
         return deployment
     realigned(deployment)
     deployment.settle()

@@ -198,20 +198,6 @@ def test_a_pass_that_nobody_can_confirm_is_run_again(deployment: Scenario) -> No
     assert deployment.end_of(landed).state is State.PUBLISHED
 
 
-@pytest.mark.parametrize("most", [1, 9])
-def test_a_merge_of_before_publishes_nothing_twice(most: int) -> None:
-    """An older process that wants to merge a lost intent finds nothing to merge."""
-    deployment, together = _swapped()
-
-    def lose() -> None:
-        deployment.ledger.lose(*together[-most:])
-        list(rebuild(deployment.adapters))
-
-    deployment.journal.strike("catalog.merge", Fault(lose))
-    deployment.check()
-    assert {i.state for i in deployment.ledger.all()} == {State.PUBLISHED}
-
-
 def test_a_merge_just_before_it_is_cut_off_counts() -> None:
     """A merge during the rebuild counts as published, and is not repeated."""
     deployment, together = _swapped()
@@ -236,21 +222,6 @@ def _swapped() -> tuple[Scenario, tuple[str, ...]]:
     together = deployment.ingestion(landed[0]).group
     assert len(together) >= 3
     return deployment, together
-
-
-@pytest.mark.parametrize("rebuilds", [True, False])
-def test_a_file_that_an_event_began_again_is_restored(deployment: Scenario, rebuilds: bool) -> None:
-    """If all events come again before the rebuild, published files stay published."""
-    deployment.wait_together(2)
-    deployment.settle()
-    deployment.ledger.lose()
-    deployment.send_all_again()
-    deployment.deliver()
-    assert {i.state for i in deployment.ledger.all()} == {State.LANDED}
-    if rebuilds:
-        assert {i.state for i in rebuild(deployment.adapters)} == {State.PUBLISHED}
-    deployment.settle()
-    assert {i.state for i in deployment.ledger.all()} == {State.PUBLISHED}
 
 
 def test_an_entry_that_lacks_its_start_keeps_what_people_decided(deployment: Scenario) -> None:

@@ -15,8 +15,8 @@ from lakegate.audit.audit_tables import QUARANTINE, RESULTS
 from lakegate.audit.report import AuditReport, Status
 from lakegate.errors import LakegateError
 from tests.fakes.deployment import TABLE, Known
-from tests.fakes.faults import Fault, When, die, unavailable
-from tests.fakes.job import USUAL, crashed, crashed_once, passed, rejected, run_job
+from tests.fakes.faults import Fault
+from tests.fakes.job import USUAL, crashed, passed, rejected, run_job
 from tests.fakes.scenario import FOREVER, KEY, Scenario
 
 
@@ -88,65 +88,6 @@ def test_publishing_never_waits_for_it(deployment: Scenario, call: str) -> None:
     deployment.go(4)
     assert len(deployment.published_files()) == 1
     deployment.journal.repair(call)
-
-
-def test_all_runs_of_an_ingestion_are_recorded(deployment: Scenario) -> None:
-    """A replayed ingestion has its first run's results as well; a run that crashed has none."""
-    landed = deployment.land(KEY, script=rejected)
-    other = deployment.ended("shop/orders/b.parquet", script=crashed_once)
-    deployment.script(landed, passed)
-    deployment.replay(landed)
-    deployment.settle()
-    first, second = (run_of(deployment, landed, attempt) for attempt in (1, 2))
-    known = {(first, False), (second, True), (run_of(deployment, other, 2), True)}
-    assert on_main(deployment) == sorted(known)
-
-
-def test_a_run_on_main_is_not_recorded_again_after_a_replay(deployment: Scenario) -> None:
-    """A run that is on main, though the ledger does not say so, is not recorded again."""
-    landed = deployment.run(script=rejected)
-    # After the save of the announcement comes that of the record.
-    deployment.journal.strike_later("ledger.save_each", Fault(unavailable), 1)
-    deployment.deliver()
-    assert steps.needs_recording(deployment.ingestion(landed))
-    assert on_main(deployment) == [(run_of(deployment, landed), False)]
-    deployment.script(landed, passed)
-    deployment.replay(landed)
-    deployment.settle()
-    assert len(on_main(deployment)) == 2
-
-
-def test_an_approved_run_is_recorded_as_published(deployment: Scenario) -> None:
-    """The results of an approved run are recorded once, with the quarantined rows."""
-    landed = deployment.ended(script=rejected)
-    deployment.publish_anyway(landed)
-    deployment.settle()
-    assert on_main(deployment) == [(run_of(deployment, landed), True)]
-
-
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize(
-    "call", ["catalog.create_branch", "catalog.log", "tables.enter", "catalog.merge"]
-)
-def test_two_processes_record_a_run_once(deployment: Scenario, call: str, when: When) -> None:
-    """A process that hangs while another records the same finds it done, or is refused."""
-    deployment.fail("tables.enter")
-    deployment.run()
-    deployment.deliver()
-    meanwhile = partial(record_recent, deployment.adapters)
-    deployment.journal.strike(call, Fault(meanwhile, when))
-    record_recent(deployment.adapters)
-    deployment.settle()
-    assert [len(each) for each in records(deployment)] == [1]
-
-
-@pytest.mark.parametrize("call", ["tables.enter", "catalog.merge", "lake.put_baselines"])
-def test_a_process_that_died_leaves_no_branch(deployment: Scenario, call: str) -> None:
-    """Once the runs are recorded, the sweep deletes the branch of a process that died."""
-    deployment.run()
-    skipped = 1 if call == "catalog.merge" else 0  # the first publishes the file
-    deployment.journal.strike_later(call, Fault(die, "after"), skipped)
-    deployment.deliver()
 
 
 @pytest.mark.parametrize("call", ["alerts.post", "announcements.send"])

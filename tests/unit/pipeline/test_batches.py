@@ -15,7 +15,7 @@ from lakegate.audit.report import AuditReport
 from lakegate.errors import LakegateError
 from lakegate.job.landing import LandedObject
 from tests.fakes.deployment import OTHER_TABLE, RETURNS, TABLE, Known
-from tests.fakes.job import ROWS, Script, crashed_once, errored, passed, rejected
+from tests.fakes.job import ROWS, Script, errored, passed, rejected
 from tests.fakes.promises import publishing
 from tests.fakes.scenario import FIRST, Scenario
 
@@ -117,32 +117,6 @@ def test_a_new_manifest_is_another_batch(deployment: Scenario, name: str, versio
     assert deployment.told() == []
 
 
-def test_versions_are_those_that_were_there(deployment: Scenario) -> None:
-    """A file that is replaced after its manifest was ingested is published in its old version.
-
-    This also holds if the job runs again.
-    """
-    deployment.batch("monday", FILES, crashed_once)
-    deployment.deliver()
-    deployment.ended("batches/monday/orders.parquet", b"newer")
-    assert rows(deployment)[TABLE] == ["s3://landing/batches/monday/orders.parquet@v1"]
-
-
-@pytest.mark.parametrize("first", ["earlier", "later"])
-def test_each_manifest_brings_what_was_there_when_it_landed(
-    deployment: Scenario, first: str
-) -> None:
-    """A manifest takes the files of when it landed, in any order of ingestion."""
-    deployment.loses_events = first == "later"
-    deployment.batch("hourly", FILES)
-    deployment.loses_events = False
-    deployment.clock.pass_(3600)
-    deployment.end_of(deployment.batch("hourly", FILES))
-    for table, name in zip((TABLE, OTHER_TABLE), FILES, strict=True):
-        landed = f"s3://landing/batches/hourly/{name}"
-        assert rows(deployment)[table] == [f"{landed}@v1", f"{landed}@v2"]
-
-
 def test_a_file_that_came_after_its_manifest_was_not_there(deployment: Scenario) -> None:
     """A file that came after its manifest is published only by a replay."""
     manifest = deployment.land(KEY, MANIFEST)
@@ -211,9 +185,7 @@ def test_a_correction_publishes_the_other_files_as_they_were(deployment: Scenari
         ([], "BAD_MANIFEST", "names no file"),
         ([{"key": "gone.parquet", "table": TABLE}], "FILE_NOT_THERE", "gone.parquet"),
         ([{"key": "orders.parquet", "table": "shop.nothing"}], "NO_CONTRACT", "shop.nothing"),
-        ([{"key": "../orders.parquet", "table": TABLE}], "BAD_MANIFEST", "out of its folder"),
         ([{"key": "empty.parquet", "table": TABLE}], "EMPTY_OBJECT", "empty.parquet"),
-        ([{"key": "orders.parquet", "table": TABLE}] * 2, "BAD_MANIFEST", "more than once"),
     ],
 )
 def test_a_manifest_that_cannot_be_kept_ends_errored(
@@ -299,27 +271,6 @@ def test_a_file_that_came_first_causes_no_job_run(
     batch = deployment.ingestion(landed)
     assert (batch.state, batch.attempt) == (State.PUBLISHED, 1)
     assert len(deployment.published_files()) == 2 + list(files.values()).count(TABLE)
-
-
-def test_two_batches_of_the_same_tables_are_both_published(deployment: Scenario) -> None:
-    """Both batches are published, each by one commit of its own."""
-    deployment.end_of(deployment.batch("sunday", FILES))
-    for day in ("monday", "tuesday"):
-        deployment.batch(day, FILES)
-    deployment.settle()
-    assert len(publishing(deployment)) == len(deployment.published_files()) == 3
-
-
-def test_with_checks_of_the_whole_table_the_job_runs_again(deployment: Scenario) -> None:
-    """With checks of the whole table, the whole job runs again on a fresh branch."""
-    deployment.look_beyond()
-    deployment.land_with("shop/orders/first.parquet", "1")
-    deployment.settle()
-    landed = deployment.batch("monday", FILES)
-    deployment.deliver()
-    deployment.land_with("shop/orders/second.parquet", "2")
-    batch = deployment.end_of(landed)
-    assert batch.state is State.PUBLISHED
 
 
 def test_an_approved_batch_is_published_by_one_commit(deployment: Scenario) -> None:

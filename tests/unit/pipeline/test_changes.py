@@ -17,7 +17,7 @@ from lakegate.job.change import Change
 from lakegate.job.landing import LandedObject
 from tests.fakes.deployment import TABLE
 from tests.fakes.faults import Fault, die
-from tests.fakes.job import Script, crashed, passed, rejected
+from tests.fakes.job import Script, passed, rejected
 from tests.fakes.promises import unwatched
 from tests.fakes.scenario import FIRST, Scenario
 
@@ -102,13 +102,6 @@ def test_a_change_that_cannot_run_is_refused_at_once(
         ask(deployment.adapters, change)
     assert caught.value.code == code
     assert list(deployment.lake.changes()) == []
-
-
-def test_a_change_that_main_refuses_runs_again(deployment: Scenario) -> None:
-    """A change that main refused runs again; it is never registered by metadata alone."""
-    change = refused_once(deployment)
-    assert deployment.end_of(change).state is State.PUBLISHED
-    assert "tables.append_again" not in deployment.journal.calls
 
 
 def test_a_group_of_files_leaves_a_change_out(deployment: Scenario) -> None:
@@ -206,27 +199,6 @@ def test_a_change_that_only_removes_can_be_published_anyway() -> None:
     assert replace(failed, audit=replace(failed.audit, replaced_rows=3)).has_rows
     assert not failed.has_rows
     assert not replace(failed, change=None, audit=replace(failed.audit, replaced_rows=3)).has_rows
-
-
-def test_a_rejected_change_is_discarded(deployment: Scenario) -> None:
-    """A discarded change has no branch, and main stays unchanged."""
-    failed = deployment.end_of(deployment.change(script=rejected))
-    assert deployment.discard(failed).ingestion.decisions.discarded
-    assert deployment.catalog.branches("ingest/") == []
-
-
-@pytest.mark.parametrize("script", [rejected, crashed])
-def test_a_lost_change_is_restored_as_a_change(deployment: Scenario, script: Script) -> None:
-    """A lost change is restored from its text, main's log and its runs, and does not run twice."""
-    done, bad = deployment.change(), deployment.change(2, script=script)
-    deployment.settle()
-    before = {i.id: (i.state, i.change, i.audit.rows) for i in deployment.ledger.all()}
-    deployment.ledger.lose()
-    assert len(list(rebuild(deployment.adapters))) == 3
-    deployment.settle()
-    assert {i.id: (i.state, i.change, i.audit.rows) for i in deployment.ledger.all()} == before
-    assert deployment.ingestion(done).change is not None
-    assert deployment.ingestion(bad).change is not None
 
 
 def test_a_change_whose_text_is_gone_is_never_taken_for_a_file(deployment: Scenario) -> None:

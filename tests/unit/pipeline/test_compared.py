@@ -4,14 +4,14 @@ from contextlib import suppress
 
 import pytest
 
-from functions.model import merge_commit, queueing
+from functions.model import queueing
 from functions.model.ingestion import State
 from lakegate.errors import Transient
 from lakegate.job.landing import LandedObject
-from tests.fakes.deployment import ORDERS, TABLE
-from tests.fakes.job import Script, crashed_once, passed, rejected, warned
+from tests.fakes.deployment import ORDERS
+from tests.fakes.job import Script, crashed_once, passed, rejected
 from tests.fakes.scenario import FIRST, Scenario
-from tests.unit.pipeline.test_turns import known
+from tests.unit.pipeline.test_turns import commits, known
 
 pytestmark = pytest.mark.usefixtures("quiet")
 _NAMES = "bcde"
@@ -59,13 +59,6 @@ def alone(deployment: Scenario, name: str, *keys: str, script: Script = passed) 
     return landed
 
 
-def commits(deployment: Scenario) -> list[list[str]]:
-    """Return the names of the files in each commit of main, in their order."""
-    log = list(deployment.catalog.log())[::-1]
-    named = [merge_commit.published(commit) for commit in log]
-    return [[each.object[-9] for each in files] for files in named if files]
-
-
 def test_files_that_wait_are_audited_and_published_together(deployment: Scenario) -> None:
     """The files behind the first one are one message, one group and one commit, without a run."""
     files = turn(deployment)
@@ -93,63 +86,6 @@ def test_a_key_of_main_is_found_in_a_turn(deployment: Scenario) -> None:
     deployment.check()
     assert deployment.states(*files, after) == [*_FOUR[:3], State.REJECTED, State.PUBLISHED]
     assert commits(deployment) == [["t"], ["b", "c", "d"], ["f"]]
-
-
-def test_each_file_has_its_own_verdict(deployment: Scenario) -> None:
-    """A file that fails another check is rejected; one that only warns has a turn of its own."""
-    files = turn(deployment, c=rejected, d=warned)
-    deployment.check()
-    assert deployment.states(*files) == [_FOUR[0], State.REJECTED, *_FOUR[2:]]
-    assert commits(deployment) == [["t"], ["b"], ["d"], ["e"]]
-
-
-def test_what_main_refuses_of_a_turn_runs_again_whole(deployment: Scenario) -> None:
-    """If main's table has changed, the files are compared with it once more, together."""
-    files = turn(deployment)
-    deployment.run_jobs()
-    deployment.others.append(TABLE)
-    deployment.check()
-    done = known(deployment, files)
-    assert [(each.state, each.attempt) for each in done] == [(State.PUBLISHED, 2)] * 4
-    assert commits(deployment) == [["t"], [*_NAMES]]
-
-
-def test_a_file_that_comes_late_waits_for_the_turn(deployment: Scenario) -> None:
-    """If a file is found that landed between those of a turn, it is compared with all of them."""
-    deployment.land_with(FIRST, "first")
-    deployment.deliver()
-    before = land(deployment, "b")
-    deployment.loses_events = True
-    late, same = land(deployment, "c"), land(deployment, "d", "e")
-    deployment.loses_events = False
-    after = land(deployment, "e")
-    deployment.go()
-    deployment.deliver()
-    assert deployment.ingestion(after).is_shared
-    deployment.send_upload(late, same)
-    deployment.check()
-    assert deployment.states(before, late, same, after) == [
-        *_FOUR[:2],
-        State.REJECTED,
-        State.PUBLISHED,
-    ]
-    assert commits(deployment) == [["t"], ["b", "e"], ["c"]]
-
-
-def test_a_file_with_an_own_run_is_published_between_turns(deployment: Scenario) -> None:
-    """A large file waits in no turn, and finds the keys of a turn that came to main before it."""
-    deployment.ended(FIRST)
-    first = land(deployment, "b")
-    deployment.deliver()
-    large, same = alone(deployment, "c"), alone(deployment, "d", "b")
-    last = land(deployment, "e")
-    deployment.check()
-    assert deployment.states(first, large, same, last) == [
-        State.PUBLISHED,
-        State.PUBLISHED,
-        State.REJECTED,
-        State.PUBLISHED,
-    ]
 
 
 def test_a_file_with_an_own_run_within_a_turn_stops_nobody(deployment: Scenario) -> None:

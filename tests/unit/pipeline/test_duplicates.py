@@ -193,40 +193,12 @@ def test_a_publication_that_was_not_recorded_is_no_duplicate(deployment: Scenari
     assert deployment.ingestion(again).state is State.PUBLISHED
 
 
-def test_a_replay_is_held_again(deployment: Scenario) -> None:
-    """A replay is not an approval, so the duplicate is held again."""
-    deployment.ask(onDuplicate="hold")
-    _, again = landed_twice(deployment)
-    deployment.replay(again)
-    deployment.run_jobs()
-    deployment.settle()
-    assert deployment.ledger.get(again.id).state is State.REJECTED
-    assert len(deployment.published_files()) == 1
-
-
 def test_of_two_at_once_the_later_one_is_the_duplicate(deployment: Scenario) -> None:
     """Two duplicates that are audited at the same time do not hold each other."""
     deployment.ask(onDuplicate="hold")
     landed = [deployment.land(key, body=b"the same") for key in (OTHER, KEY)]
     deployment.settle()
     assert deployment.states(*landed) == [State.PUBLISHED, State.REJECTED]
-
-
-@pytest.mark.parametrize(
-    ("asked", "state"), [("hold", State.REJECTED), ("publish", State.PUBLISHED)]
-)
-def test_a_file_ingested_late_is_the_duplicate(
-    deployment: Scenario, asked: str, state: State
-) -> None:
-    """A file that landed first but is ingested late is the duplicate of the published one."""
-    deployment.ask(onDuplicate=asked)
-    late = deployment.land_unannounced(KEY, b"the same")
-    deployment.clock.pass_(5)
-    published = deployment.ended(OTHER, body=b"the same")
-    ended = deployment.ingestion(late)
-    assert (ended.state, ended.audit.duplicate_of) == (state, published.id)
-    assert deployment.ingestion(published).audit.duplicate_of == ""
-    assert len(deployment.alerts.posted) == 1
 
 
 def test_of_two_at_once_one_is_reported(deployment: Scenario) -> None:

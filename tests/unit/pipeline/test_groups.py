@@ -5,7 +5,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import pytest
@@ -13,16 +12,16 @@ import pytest
 from functions.adapters.ledger.items import size
 from functions.adapters.ledger.ledger import MOST_WRITES
 from functions.adapters.ledger.notes import Moved
-from functions.model import merge_commit, steps
+from functions.model import merge_commit
 from functions.model.ingestion import State
-from functions.pipeline.outcome.finish import finish, finish_published
+from functions.pipeline.outcome.finish import finish_published
 from functions.pipeline.publication.publish import publish
 from functions.pipeline.publication.rebase import Unit, unit_of
 from functions.pipeline.verdict.complete import judge
 from lakegate.errors import Transient
 from lakegate.job.landing import LandedObject, branch_name
 from tests.fakes.deployment import ORDERS, TABLE
-from tests.fakes.faults import Fault, ProcessDied, When
+from tests.fakes.faults import Fault
 from tests.fakes.scenario import FIRST, FOREVER, Scenario
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -66,17 +65,6 @@ def test_a_branch_that_main_can_merge_joins_no_group(deployment: Scenario) -> No
     assert deployment.states(fresh) == [State.AUDITED]
     deployment.publish(landed[0])
     assert deployment.states(*landed, fresh) == [State.PUBLISHED] * 2 + [State.AUDITED]
-
-
-def test_a_merged_ingestion_is_not_registered_again(deployment: Scenario) -> None:
-    """An ingestion that is merged, but not yet recorded as published, is left out of the group."""
-    landed = deployment.wait_together(3)
-    deployment.fail("catalog.merge", "after")
-    with pytest.raises(Transient):
-        deployment.publish(landed[0])
-    assert deployment.states(*landed) == [State.AUDITED] * 3
-    late = deployment.ended("shop/orders/late.parquet")
-    assert deployment.states(*landed, late) == [State.PUBLISHED] * 4
 
 
 def test_a_file_that_cannot_be_registered_blocks_no_other(deployment: Scenario) -> None:
@@ -144,17 +132,6 @@ def test_groups_are_published_by_one_commit(deployment: Scenario) -> None:
     assert len({each.merge_hash for each in members}) == 1
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_a_process_that_dies_as_groups_join_loses_nothing(deployment: Scenario, when: When) -> None:
-    """Groups of which a process died that gave them one intent come to main once."""
-    groups = waiting_groups(deployment, 3, 3)
-    deployment.kill("ledger.rebase", when)
-    with suppress(ProcessDied):
-        deployment.publish(groups[0][0])
-    deployment.settle()
-    assert set(deployment.states(*chain(*groups))) == {State.PUBLISHED}
-
-
 def test_no_group_has_more_bytes_than_a_transaction(deployment: Scenario) -> None:
     """Ingestions with large items are published and recorded in several groups."""
     landed = deployment.wait_together(24)
@@ -178,34 +155,6 @@ def test_a_member_that_another_process_moved_on_is_left_to_it(deployment: Scenar
     deployment.journal.strike("tables.append_again", Fault(take_over, "after"))
     deployment.publish(landed[0])
     assert deployment.states(*landed) == [State.PUBLISHED, State.AUDITED, State.PUBLISHED]
-
-
-def test_two_publishers_of_one_group_are_one(deployment: Scenario) -> None:
-    """A second publisher of the same files, in the middle of the first, changes nothing."""
-    landed = deployment.wait_together(3)
-    another = Fault(partial(deployment.publish, landed[1]), "after")
-    deployment.journal.strike("tables.append_again", another)
-    deployment.publish(landed[0])
-    assert deployment.states(*landed) == [State.PUBLISHED] * 3
-
-
-@pytest.mark.parametrize("point", ["catalog.branches", "announcements.send", "ledger.save_each"])
-def test_a_member_that_finishes_by_itself_leaves_nothing_undone(
-    deployment: Scenario, point: str
-) -> None:
-    """A process that finishes one member of a group leaves the others to the group's process."""
-    landed = deployment.wait_together(3)
-
-    def finish_alone() -> None:
-        finish(deployment.adapters, deployment.ingestion(landed[2]))
-
-    def strike() -> None:
-        deployment.journal.strike(point, Fault(finish_alone, "after"))
-
-    deployment.journal.strike("catalog.merge", Fault(strike, "after"))
-    deployment.publish(landed[0])
-    assert deployment.states(*landed) == [State.PUBLISHED] * 3
-    assert not any(steps.unfinished(deployment.ingestion(each)) for each in landed)
 
 
 def test_an_outdated_intent_publishes_nothing(deployment: Scenario) -> None:
@@ -299,17 +248,6 @@ def test_a_member_with_another_intent_leaves_the_group(elsewhere: dict[str, Any]
     unit = unit_of(deployment.adapters, first)
     assert unit == Unit(first.intent, [first])
     assert not unit.complete
-
-
-def test_a_group_without_one_of_its_members_is_never_merged(deployment: Scenario) -> None:
-    """Main would have rows that its log names under no file: so the jobs run again."""
-    first, lost = deployment.share_an_intent(deployment.wait_together(2))
-    deployment.ledger.lose(lost.id)
-    deployment.publish(first)
-    again = deployment.ingestion(first)
-    assert (again.state, again.attempt) == (State.SUBMITTED, 2)
-    assert first.branch not in deployment.catalog.references()
-    assert deployment.on_main(first) == [False]
 
 
 def test_a_member_that_failed_meanwhile_keeps_its_evidence() -> None:

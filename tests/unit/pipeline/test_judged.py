@@ -14,7 +14,6 @@ from lakegate.job.shared_run import Judged
 from tests.fakes.deployment import OTHER_TABLE, TABLE
 from tests.fakes.faults import Fault, die
 from tests.fakes.job import rejected
-from tests.fakes.points import BETWEEN_WRITES
 from tests.fakes.scenario import FIRST, FOREVER, Scenario
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -71,39 +70,6 @@ def test_an_earlier_attempt_on_main_is_not_doubled(deployment: Scenario, files: 
     main = deployment.published_files()
     assert [main.count(f"{each.landed.uri}@{each.landed.version}") for each in first] == [1] * files
     assert set(deployment.states(*first)) == {State.PUBLISHED}
-
-
-@pytest.mark.parametrize("died_after", [1, 2])
-def test_a_group_that_was_accepted_in_part_is_completed(
-    deployment: Scenario, died_after: int
-) -> None:
-    """After a process died between its writes, the message brings all members their verdict."""
-    landed = judged(deployment, 3)
-    deployment.journal.strike_later(BETWEEN_WRITES, Fault(die), died_after - 1)
-    deployment.deliver()
-    assert deployment.states(*landed).count(State.AUDITED) == died_after
-    deployment.settle()
-    members = [deployment.ingestion(each) for each in landed]
-    assert {(each.state, each.attempt) for each in members} == {(State.PUBLISHED, 1)}
-    assert {each.group for each in members} == {tuple(each.id for each in members)}
-    assert len({each.merge_hash for each in members}) == 1
-
-
-@pytest.mark.parametrize("alone", [False, True])
-def test_a_dropped_branch_that_main_took_is_not_doubled(deployment: Scenario, alone: bool) -> None:
-    """If main took it after all, the members' next attempts find it, in whichever run they are."""
-    one, other = judged(deployment)
-    before = [deployment.ingestion(each) for each in (one, other)]
-    first = edit(deployment, other, lambda report: replace(report, group=(*report.group, "a")))
-    keys = tuple(each.report_key for each in before)
-    record_judged(deployment.adapters, Judged("", keys))
-    if alone:
-        deployment.share(0)
-    intent = {"branch": first.branch, "audited_hash": first.audited_hash}
-    deployment.merge_late([each.but(base_hash=first.base_hash, **intent) for each in before])
-    deployment.settle()
-    main = deployment.published_files()
-    assert [main.count(f"{each.landed.uri}@{each.landed.version}") for each in before] == [1, 1]
 
 
 def forge_a_row(deployment: Scenario, landed: Sequence[LandedObject]) -> str:

@@ -12,7 +12,6 @@ from functions.pipeline.start.landing_order import OUT_OF_ORDER
 from lakegate.errors import LakegateError
 from lakegate.job.landing import LandedObject, ingestion_id
 from tests.fakes.deployment import OTHER_TABLE, RETURNS, SETTINGS, TABLE
-from tests.fakes.faults import ProcessDied
 from tests.fakes.job import ROWS, rejected, warned
 from tests.fakes.promises import unwatched
 from tests.fakes.scenario import FIRST, KEY, Scenario
@@ -90,21 +89,6 @@ def test_files_come_one_by_one(deployment: Scenario, mode: str, shared: int) -> 
     assert [(each.state, each.attempt) for each in known] == [(State.PUBLISHED, 1)] * 3
     assert in_log(deployment) == [each.id for each in known]
     assert deployment.on_main(*files) == [False, False, True]
-
-
-def test_a_lagging_index_keeps_the_order(deployment: Scenario) -> None:
-    """If a later file was started as well, it waits for the earlier one before it is merged."""
-    deployment.replace_rows("overwrite")
-    first = deployment.submit("shop/orders/a.parquet")
-    deployment.ledger.behind[first.id] = 9
-    later = deployment.submit("shop/orders/b.parquet")
-    assert later.state is State.SUBMITTED
-    deployment.ledger.behind.clear()
-    deployment.run_one_job(1)
-    deployment.deliver()
-    assert deployment.states(later) == [State.AUDITED]
-    deployment.check()
-    assert in_log(deployment) == [first.id, later.id]
 
 
 def test_the_log_and_the_ledger_say_what_was_done(deployment: Scenario) -> None:
@@ -249,35 +233,6 @@ def test_only_an_audited_file_is_judged_by_its_order(deployment: Scenario) -> No
     assert deployment.end(first) == f"rejected {OUT_OF_ORDER}"
     history = deployment.ledger.history(first.id)
     assert State.AUDITED in {each.state for each in history if each.attempt == 2}
-
-
-def test_a_replay_keeps_the_order_as_well(deployment: Scenario) -> None:
-    """Replaying a late file leads to the same decision; approved it is published once."""
-    early = late(deployment)
-    deployment.replay(early)
-    deployment.settle()
-    assert deployment.end(early) == f"rejected {OUT_OF_ORDER}"
-    deployment.publish_anyway(early)
-    deployment.check()
-    assert deployment.ingestion(early).state is State.PUBLISHED
-    assert in_log(deployment).count(deployment.ingestion(early).id) == 1
-
-
-@pytest.mark.parametrize("settings", [{}, {"latestBy": "id"}], ids=["landed", "latest"])
-def test_an_approved_version_does_not_wait_for_a_newer_one(
-    deployment: Scenario, settings: dict[str, str]
-) -> None:
-    """A newer version of the key waits for it, as every later file does: none waits for ever."""
-    deployment.replace_rows("upsert", **settings)
-    old = deployment.land(FIRST, script=rejected)
-    deployment.settle()
-    deployment.kill("catalog.merge")
-    with pytest.raises(ProcessDied):
-        deployment.publish_anyway(old)
-    between, new = deployment.land(KEY), deployment.land(FIRST)
-    deployment.check()
-    assert deployment.states(old, between, new) == [State.PUBLISHED] * 3
-    assert in_log(deployment) == [deployment.ingestion(each).id for each in (old, between, new)]
 
 
 def test_who_publishes_an_older_version_is_told_the_risk(deployment: Scenario) -> None:

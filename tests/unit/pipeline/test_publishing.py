@@ -7,7 +7,6 @@ from functools import partial
 
 import pytest
 
-from functions.adapters.emr import RunState
 from functions.model import merge_commit
 from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion, State
@@ -95,17 +94,6 @@ def test_a_refused_branch_without_its_files_runs_the_job_again(deployment: Scena
     deployment.settle()
     assert [deployment.ingestion(each).attempt for each in (first, second)] == [2, 2]
     assert deployment.on_main(first, second) == [True, True]
-
-
-def test_a_failed_second_attempt_leaves_only_its_own_branch(deployment: Scenario) -> None:
-    """A new attempt deletes the branch of the attempt before."""
-    landed = deployment.run()
-    deployment.catalog.commit("main", TABLE, FakeTable("another", columns=("other@1",)))
-    deployment.deliver()
-    deployment.end_run(landed, RunState.CANCELLED)
-    ended = deployment.end_of(landed)
-    assert (ended.state, ended.attempt) == (State.ERRORED, 2)
-    assert deployment.catalog.branches("ingest/") == [ended.branch]
 
 
 def test_too_many_attempts_are_alerted() -> None:

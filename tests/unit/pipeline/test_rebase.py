@@ -1,12 +1,10 @@
 """Who is registered on a fresh branch with a refused intent, and which branches go for it."""
 
-from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
 from functions.model.ingestion import State
-from lakegate.errors import Transient
 from lakegate.job.landing import LandedObject
 from tests.fakes.deployment import OTHER_TABLE, RETURNS, SETTINGS, TABLE
 from tests.fakes.faults import Fault, unavailable
@@ -35,17 +33,6 @@ def audited(deployment: Scenario, *keys: str) -> list[LandedObject]:
     deployment.journal.repair("catalog.merge")
     assert set(deployment.states(*landed)) == {State.AUDITED}
     return landed
-
-
-def test_a_batch_is_registered_again_without_another_run(deployment: Scenario) -> None:
-    """A batch that main refuses is registered table by table, and its job does not run again."""
-    deployment.ended(FIRST)
-    deployment.others.append(OTHER_TABLE)
-    batch = deployment.batch("monday", BATCH)
-    deployment.go()
-    deployment.move_main()
-    ended = deployment.end_of(batch)
-    assert (ended.state, ended.attempt) == (State.PUBLISHED, 1)
 
 
 def test_the_branch_that_a_batch_leaves_is_deleted_at_once(deployment: Scenario) -> None:
@@ -105,26 +92,6 @@ def test_a_replay_by_its_original_contract_joins_no_group(deployment: Scenario) 
     deployment.ledger.save(deployment.ingestion(pinned).but(contract_pinned=True))
     deployment.publish(usual)
     assert deployment.states(usual, pinned) == [State.PUBLISHED, State.AUDITED]
-
-
-def test_what_main_has_is_not_registered_with_others(deployment: Scenario) -> None:
-    """A waiting file that was merged, but not recorded, is found in main's log, however far back.
-
-    Between the commit at which its branch began and its merge comes one of another table.
-    """
-    deployment.upload_contract(RETURNS, OTHER_TABLE)
-    deployment.ended(FIRST)
-    (merged,) = audited(deployment, "shop/orders/merged.parquet")
-    published(deployment, "shop/returns/a.parquet")
-    deployment.fail("ledger.save_each")
-    with suppress(Transient):
-        deployment.publish(merged)
-    assert deployment.states(merged) == [State.AUDITED]
-    (late,) = audited(deployment, "shop/orders/late.parquet")
-    deployment.move_main()
-    deployment.publish(late)
-    assert deployment.on_main(merged, late) == [True, True]
-    assert len(deployment.published_files()) == 3
 
 
 def test_whoever_main_refuses_for_ever_is_registered_with_others(deployment: Scenario) -> None:

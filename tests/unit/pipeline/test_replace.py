@@ -18,7 +18,7 @@ from lakegate.errors import LakegateError
 from lakegate.job.landing import LandedObject, ingestion_id
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import TABLE
-from tests.fakes.faults import Fault, ProcessDied, When, die, unavailable
+from tests.fakes.faults import Fault, ProcessDied, When
 from tests.fakes.job import ROWS, rejected
 from tests.fakes.promises import left_behind, publishing
 from tests.fakes.scenario import KEY, Scenario
@@ -34,12 +34,10 @@ def deployment() -> Scenario:
     return replacing()
 
 
-def replacing(*, first: bool = True) -> Scenario:
-    """Return such a deployment; without `first` there is no table yet."""
+def replacing() -> Scenario:
     deployment = Scenario()
     deployment.ask(onNewVersion="replace")
-    if first:
-        deployment.ended("shop/orders/other.parquet")
+    deployment.ended("shop/orders/other.parquet")
     return deployment
 
 
@@ -139,19 +137,6 @@ def test_the_same_bytes_again_replace_their_like(deployment: Scenario) -> None:
     assert deployment.alerts.posted == []
 
 
-def test_a_busy_table_keeps_files_of_other_keys(deployment: Scenario) -> None:
-    """Files of other keys that are published meanwhile, alone or together, all stay."""
-    deployment.ended()
-    deployment.ask()
-    others = [deployment.land(f"shop/orders/{n}.parquet") for n in range(3)]
-    deployment.deliver()
-    deployment.ask(onNewVersion="replace")
-    newer = deployment.ended()
-    assert set(deployment.states(*others, newer)) == {State.PUBLISHED}
-    assert on_main(deployment) == ["v2"]
-    assert len(deployment.published_files()) == 5
-
-
 def test_a_first_version_that_main_refuses_is_rebased(deployment: Scenario) -> None:
     """A first version has nothing to replace, and is rebased by metadata alone."""
     landed = deployment.run()
@@ -159,16 +144,6 @@ def test_a_first_version_that_main_refuses_is_rebased(deployment: Scenario) -> N
     ingestion = deployment.end_of(landed)
     assert (ingestion.state, ingestion.attempt) == (State.PUBLISHED, 1)
     assert on_main(deployment) == ["v1"]
-
-
-def test_a_lost_branch_runs_the_job_again(deployment: Scenario) -> None:
-    """If the version's branch was deleted, a new attempt replaces the earlier rows."""
-    deployment.ended()
-    landed = deployment.run()
-    deployment.catalog.delete_branch(deployment.ingestion(landed).branch)
-    ingestion = deployment.end_of(landed)
-    assert (ingestion.state, ingestion.attempt) == (State.PUBLISHED, 2)
-    assert on_main(deployment) == ["v2"]
 
 
 def test_a_version_that_replaces_joins_no_group(deployment: Scenario) -> None:
@@ -254,19 +229,6 @@ def test_an_approval_settles_rows_that_cannot_be_found(deployment: Scenario) -> 
     assert deployment.published_files() == ["compacted", f"s3://landing/{KEY}@v3"]
 
 
-def test_a_replay_asks_again(deployment: Scenario) -> None:
-    """A replay is not an approval, so the version is held again."""
-    deployment.ended()
-    compacted(deployment)
-    held = deployment.ended()
-    deployment.replay(held)
-    deployment.run_jobs()
-    deployment.settle()
-    ended = deployment.ledger.get(held.id)
-    assert (ended.state, ended.attempt) == (State.REJECTED, 2)
-    assert deployment.published_files() == ["compacted"]
-
-
 def test_an_approval_of_checks_does_not_cover_earlier_rows(deployment: Scenario) -> None:
     """An approval of failed checks does not cover earlier rows that cannot be found."""
     deployment.ended()
@@ -308,18 +270,6 @@ def check(deployment: Scenario, newest: str, where: str) -> None:
     assert len(deployment.published_files()) == len(on_main(deployment)) + 1, where
 
 
-@pytest.mark.parametrize("versions", [2, 3, 4])
-def test_versions_in_any_order_leave_the_newest(versions: int) -> None:
-    """Audits that end in any order leave only the newest version's rows on main."""
-    names = [f"v{n + 1}" for n in range(versions)]
-    for order in permutations(names):
-        deployment = replacing()
-        runs = audited(deployment, versions)
-        for version in order:
-            concluded(deployment, runs[version])
-        check(deployment, names[-1], str(order))
-
-
 @pytest.mark.parametrize("begun", [False, True])
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("order", list(permutations(["v1", "v2", "v3"])), ids="-".join)
@@ -332,17 +282,6 @@ def test_versions_that_meet_anywhere_leave_the_newest(
     """
     for number, call, paused in _struck(order, when, begun=begun):
         check(paused, "v3", f"a pause {when} call {number}, {call}")
-
-
-@pytest.mark.parametrize("kind", [die, unavailable])
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_versions_that_crash_anywhere_leave_the_newest(
-    when: When, kind: Callable[[], None]
-) -> None:
-    """A publisher that dies or fails at any call leaves only the newest version."""
-    for order in permutations(["v1", "v2", "v3"]):
-        for number, call, crashed in _struck(order, when, kind):
-            check(crashed, "v3", f"{order}: {kind} {when} call {number}, {call}")
 
 
 HANGS = st.tuples(st.sampled_from(["v1", "v2", "v3"]), st.integers(0, 24), st.sampled_from(WHENS))
@@ -372,13 +311,9 @@ def test_publishers_that_hang_within_each_other_leave_the_newest(
 
 
 def _struck(
-    order: tuple[str, ...],
-    when: When,
-    kind: Callable[[], None] | None = None,
-    *,
-    begun: bool = False,
+    order: tuple[str, ...], when: When, *, begun: bool
 ) -> Iterator[tuple[int, str, Scenario]]:
-    """Yield, for each call of the second publisher, that call struck by `kind` or the third one.
+    """Yield, for each call of the second publisher, that call during which the third one works.
 
     With `begun`, the third one's version is audited, and its publisher died.
     """
@@ -393,7 +328,7 @@ def _struck(
             concluded(deployment, third)
         start = len(deployment.journal.calls)
         met: list[str] = []
-        effect = partial(_meet, deployment, met, kind or partial(concluded, deployment, third))
+        effect = partial(_meet, deployment, met, partial(concluded, deployment, third))
         deployment.journal.strike_at(start + number, Fault(effect, when))
         concluded(deployment, second)
         left = bool(met)
@@ -406,17 +341,6 @@ def _struck(
 def _meet(deployment: Scenario, met: list[str], effect: Callable[[], None]) -> None:
     met.append(deployment.journal.calls[-1])
     effect()
-
-
-def test_first_files_of_a_table_that_is_not_there_yet() -> None:
-    """Two versions of a new table's first file, each with its own table, leave the newest."""
-    for order in permutations(["v1", "v2"]):
-        deployment = replacing(first=False)
-        runs = audited(deployment, 2)
-        for version in order:
-            concluded(deployment, runs[version])
-        deployment.check()
-        assert on_main(deployment) == ["v2"]
 
 
 def version(number: int, sequencer: str, landed_at: str, name: str = "") -> Ingestion:

@@ -1,11 +1,9 @@
 """How many requests reading reports takes, and what may stand in for a report."""
 
 from dataclasses import replace
-from math import inf
 
 import pytest
 
-from functions.adapters.s3 import Missing
 from functions.model.ingestion import State
 from functions.pipeline.outcome.reports import reports_at
 from lakegate.audit.report import AuditReport, to_lines
@@ -13,8 +11,6 @@ from lakegate.errors import Permanent
 from lakegate.job.landing import group_branch, group_reports_key, report_key
 from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.examples import REPORT
-from tests.fakes.faults import Fault
-from tests.fakes.promises import check_promises
 from tests.fakes.scenario import Scenario
 from tests.unit.pipeline.test_shared_runs import MANY, SHARED, land
 
@@ -117,18 +113,3 @@ def test_missing_and_unreadable_reports_are_left_out(deployment: Scenario) -> No
     assert found.keys() == {KEYS[0], KEYS[2]}
     with pytest.raises(Permanent):
         deployment.lake.report(KEYS[1])
-
-
-def test_files_are_published_although_the_groups_object_is_lost() -> None:
-    """Each file's own report decides."""
-
-    def lost() -> None:
-        raise Missing("MISSING_OBJECT", "there is no such object")
-
-    deployment = Scenario(SHARED)
-    deployment.journal.strike("lake.group_reports", Fault(lost, times=inf))
-    landed = land(deployment)
-    deployment.settle()
-    assert deployment.states(*landed) == [State.PUBLISHED] * MANY
-    assert requests(deployment) == 3 * MANY + 2  # once for the verdict, once for the history
-    check_promises(deployment)

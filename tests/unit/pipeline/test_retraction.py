@@ -65,17 +65,6 @@ def test_it_happens_once(deployment: Scenario) -> None:
     assert len(publishing(deployment)) == 2
 
 
-@pytest.mark.parametrize("when", WHENS)
-@pytest.mark.parametrize("call", ["lake.put_change", "ledger.begin", "jobs.start", "catalog.merge"])
-def test_a_crash_repeats_nothing(deployment: Scenario, call: str, when: When) -> None:
-    """Wherever a process dies, the rows are removed once."""
-    file = deployment.ended()
-    deployment.kill(call, when)
-    assert retracted(deployment, file).state is State.PUBLISHED
-    assert deployment.published_files() == []
-    assert len(publishing(deployment)) == 2
-
-
 def test_only_a_published_file_of_one_table_is_retracted(deployment: Scenario) -> None:
     """What is not on main, changes and batches are refused with the reason, as is a blank name."""
     failed = deployment.ended(OTHER, script=rejected)

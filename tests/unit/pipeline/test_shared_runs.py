@@ -10,12 +10,11 @@ from functions.adapters.emr import RunState
 from functions.model.ingestion import State
 from functions.pipeline.start.intake import take_in
 from functions.pipeline.start.shared_runs import MOST_AGAIN, Queued, run_ended
-from functions.pipeline.start.submit import submit
 from functions.sweep import sweep
 from lakegate.job.landing import LandedObject
 from tests.fakes.deployment import ORDERS, OTHER_TABLE, RETURNS, SETTINGS
 from tests.fakes.events import KEYS, Deliver, Land, RunJob, Share, SharedRunDies, Time
-from tests.fakes.job import Script, crashed, crashed_once, errored, passed, rejected, warned
+from tests.fakes.job import Script, errored, passed
 from tests.fakes.machine import tell
 from tests.fakes.metrics import metrics_of
 from tests.fakes.openings import A_TABLE
@@ -55,31 +54,6 @@ def test_one_run_and_one_merge_publish_many_files(deployment: Scenario) -> None:
 def test_a_late_report_of_an_earlier_attempt_is_recorded() -> None:
     """A run that reports on files which have got runs of their own meanwhile keeps its results."""
     tell((*FILES_IN_THE_QUEUE, Share(0), Time.SWEEP, RunJob(0)))
-
-
-@pytest.mark.parametrize("script", [rejected, errored, warned])
-def test_a_bad_file_changes_nothing_for_the_others(deployment: Scenario, script: Script) -> None:
-    """A file that fails has a verdict, a branch and an alert of its own."""
-    landed = land(deployment)
-    bad = deployment.land("shop/orders/bad.parquet", script=script)
-    deployment.settle()
-    assert deployment.states(*landed) == [State.PUBLISHED] * MANY
-    alone = deployment.run("shop/returned.parquet", script=script)
-    assert alone
-    assert deployment.ingestion(bad).attempt == 1
-    assert {deployment.ingestion(each).attempt for each in landed} == {1}
-
-
-@pytest.mark.parametrize("script", [crashed, crashed_once])
-def test_a_file_that_kills_the_run_ends_alone(deployment: Scenario, script: Script) -> None:
-    """The other files of its group are published after one more taking."""
-    landed = land(deployment)
-    bad = deployment.land("shop/orders/bad.parquet", script=script)
-    deployment.settle()
-    assert deployment.states(*landed) == [State.PUBLISHED] * MANY
-    end = State.ERRORED if script is crashed else State.PUBLISHED
-    assert deployment.ingestion(bad).state is end
-    assert not deployment.ingestion(bad).is_shared
 
 
 @pytest.mark.parametrize("more", [False, True], ids=["no other run", "another run up"])
@@ -168,15 +142,6 @@ def test_a_file_that_reads_other_tables_needs_a_run_with_rights_to_all(
     assert deployment.states(*landed) == [State.PUBLISHED] * 2
 
 
-def test_a_message_that_comes_twice_doubles_no_row(deployment: Scenario) -> None:
-    """Every message of a deployment may come again."""
-    landed = land(deployment)
-    deployment.settle()
-    deployment.send_all_again()
-    deployment.settle()
-    assert deployment.on_main(*landed) == [True] * MANY
-
-
 def test_a_report_that_nobody_can_read_ends_the_file_without_its_message(
     deployment: Scenario,
 ) -> None:
@@ -250,16 +215,6 @@ def test_a_burst_starts_the_runs_that_it_needs_as_it_lands() -> None:
     assert len(deployment.jobs.shared_runs()) == 2
 
 
-def test_a_member_that_moved_makes_the_others_run_again(deployment: Scenario) -> None:
-    """A branch with rows of a file that has another verdict is never merged."""
-    landed = land(deployment)
-    deployment.deliver()
-    deployment.send_upload(landed[0])
-    deployment.deliver()  # its spec is queued twice
-    deployment.settle()
-    assert deployment.on_main(*landed) == [True] * MANY
-
-
 @pytest.mark.parametrize(("files", "again"), [(MANY, MANY), (MOST_AGAIN + 1, MOST_AGAIN)])
 def test_one_sweep_queues_all_files_again_that_it_has_time_for(
     deployment: Scenario, files: int, again: int
@@ -329,16 +284,3 @@ def test_a_run_may_die_or_hang_at_any_call(meanwhile: Story | None, bad: Story) 
     """Every promise is kept, also if others take and publish the files of a run that goes on."""
     for call in range(_CALLS):
         tell((*A_TABLE, *FILES_IN_THE_QUEUE, *bad, SharedRunDies(call, meanwhile), Time.COURSE))
-
-
-def test_a_file_that_leaves_the_queue_begins_another_attempt(deployment: Scenario) -> None:
-    """A shared run may still report on the attempt that it took: that one is not the own run's."""
-    deployment.share(1)
-    landed = deployment.land("shop/orders/a.parquet")
-    deployment.deliver()
-    queued = deployment.ingestion(landed)
-    assert queued.awaits_shared_run
-    deployment.share(0)
-    now = submit(deployment.adapters, queued)
-    assert (now.state, now.attempt, now.is_shared) == (State.SUBMITTED, 2, False)
-    assert now.report_key != queued.report_key

@@ -8,14 +8,12 @@ import pytest
 
 from functions.adapters.emr import RunState
 from functions.model.ingestion import State
-from functions.pipeline.start.intake import take_in
-from functions.pipeline.verdict.complete import conclude
-from lakegate.errors import Permanent, Transient
+from lakegate.errors import Permanent
 from lakegate.job.jobspec import JobSpec
 from lakegate.job.landing import ingestion_id
 from tests.fakes.deployment import ORDERS, SETTINGS, TABLE
-from tests.fakes.faults import Fault, unavailable
-from tests.fakes.job import ROWS, crashed, rejected, run_job
+from tests.fakes.faults import Fault
+from tests.fakes.job import ROWS, crashed, rejected
 from tests.fakes.promises import publishing
 from tests.fakes.scenario import KEY, Scenario
 from tests.fakes.stage import File
@@ -162,21 +160,6 @@ def test_a_refused_job_run_is_alerted_with_its_branch(deployment: Scenario) -> N
     assert ingestion.branch in deployment.told()[0]
 
 
-@pytest.mark.parametrize("point", ["ledger.get", "ledger.save", "catalog.delete_branch"])
-@pytest.mark.parametrize("skipped", [0, 1, 2])
-def test_a_late_report_loses_no_evidence(deployment: Scenario, point: str, skipped: int) -> None:
-    """A report that comes late, while the job is to run again, loses no evidence."""
-    landed = deployment.run(script=crashed)
-    run = deployment.ingestion(landed).job_run
-
-    def report_late() -> None:
-        run_job(run, rejected, deployment.catalog, deployment.lake, deployment.jobs)
-        conclude(deployment.adapters, run)
-
-    deployment.journal.strike_later(point, Fault(report_late), skipped)
-    assert deployment.end_of(landed).state in (State.REJECTED, State.ERRORED)
-
-
 def test_a_report_that_cannot_be_read_is_no_pass(deployment: Scenario) -> None:
     """A run that succeeded and left an unreadable report is alerted, not published."""
     submitted = deployment.submit()
@@ -196,30 +179,6 @@ def test_duplicates_change_nothing(deployment: Scenario) -> None:
     deployment.send_all_again()
     deployment.settle()
     assert [call for call in deployment.journal.calls if call in writes] == before
-
-
-def test_events_while_the_job_runs_change_nothing(deployment: Scenario) -> None:
-    """A repeated upload and a change of state while the job runs leave run and ledger alone."""
-    before = deployment.submit()
-    deployment.send_upload(before.landed)
-    deployment.send_job_run(before.job_run)
-    deployment.deliver()
-    assert len(deployment.jobs.runs()) == 1
-    assert deployment.ingestion(before) == before
-
-
-def test_a_run_that_ends_before_it_is_recorded_is_published(deployment: Scenario) -> None:
-    """A job run that ended before its start was saved is published all the same."""
-    landed = deployment.land_unannounced()
-    deployment.journal.strike_later("ledger.save", Fault(unavailable), 2)
-    with pytest.raises(Transient):
-        take_in(deployment.adapters, landed)
-    assert deployment.journal.calls[-3:] == ["jobs.start", "ledger.save", "ledger.begin"]
-    deployment.run_jobs()
-    deployment.deliver()
-    (run,) = deployment.jobs.runs()
-    published = deployment.ingestion(landed)
-    assert (published.state, published.job_run) == (State.PUBLISHED, run.id)
 
 
 def test_another_programs_job_run_is_left_alone(deployment: Scenario) -> None:

@@ -12,7 +12,7 @@ from cli.ingestions.runs import listed
 from cli.ingestions.show import page
 from dashboard import actions_plan
 from dashboard.actions_plan import offered
-from functions.model.ingestion import Ingestion, State
+from functions.model.ingestion import State
 from functions.model.ingestion_summary import status_text
 from functions.model.messages.alert import Kind
 from functions.notifications.alert_text import state_token
@@ -20,7 +20,6 @@ from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb, buttons
 from functions.on_press import act
 from functions.operations.decisions.failed import Outcome
-from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.operations.upkeep.expire import expire
 from lakegate.errors import LakegateError
 from lakegate.job.landing import LandedObject
@@ -56,24 +55,6 @@ def failed(deployment: Scenario, script: Script = rejected) -> LandedObject:
     return deployment.ended(script=script).landed
 
 
-def test_a_decision_waits_for_a_newer_version_that_the_ledger_lost(deployment: Scenario) -> None:
-    """An approved file is not published beside a newer version that is on main already."""
-    old = failed(deployment)
-    deployment.kill("catalog.merge")
-    with pytest.raises(ProcessDied):
-        published(deployment, old)
-    new = deployment.submit()
-    deployment.run_one_job(0)
-    deployment.deliver()
-    assert deployment.ingestion(new).state is State.PUBLISHED
-    deployment.ledger.lose(new.id)
-    deployment.send_job_run(deployment.ingestion(old).job_run)
-    deployment.deliver()
-    deployment.settle()
-    assert deployment.states(old, new) == [State.REJECTED, State.PUBLISHED]
-    assert deployment.end(old) == "rejected SUPERSEDED"
-
-
 def corrected(deployment: Scenario, script: Script = rejected) -> tuple[LandedObject, LandedObject]:
     """Return a failed file, and the corrected one under its key, which was published."""
     old = failed(deployment, script)
@@ -100,34 +81,6 @@ def test_a_newer_version_closes_the_older_failure(deployment: Scenario, script: 
     deployment.send_all_again()
     deployment.settle()
     assert deployment.ingestion(old) == closed
-
-
-def test_a_failure_that_comes_after_the_newer_version_is_closed_at_once(
-    deployment: Scenario,
-) -> None:
-    """If the older version's job ends last, its one alert asks for no action."""
-    old = deployment.land(KEY, script=rejected)
-    deployment.deliver()
-    new = deployment.land(KEY)
-    deployment.deliver()
-    deployment.run_one_job(1)
-    deployment.deliver()
-    assert deployment.ingestion(new).state is State.PUBLISHED
-    closed = deployment.end_of(old)
-    assert closed.superseded_by == deployment.ingestion(new).id
-    told = [alert.kind for _, alert in deployment.alerts.posted if alert.ingestion == closed.id]
-    assert told == [Kind.RECOVERED]
-
-
-def test_only_open_failures_of_the_key_are_closed(deployment: Scenario, old: LandedObject) -> None:
-    """Discarded failures, other keys' failures and newer failures are not superseded."""
-    other = deployment.land("shop/orders/b.parquet", script=rejected)
-    discarded = deployment.ended(script=rejected)
-    deployment.discard(discarded)
-    new = deployment.land(KEY)
-    newest = deployment.ended(script=rejected)
-    found = [deployment.ingestion(each).superseded_by for each in (old, other, discarded, newest)]
-    assert found == [deployment.ingestion(new).id, "", "", ""]
 
 
 @pytest.mark.parametrize("decide", [published, replayed])
@@ -212,32 +165,6 @@ def test_a_version_on_its_way_is_waited_for(
     assert deployment.on_main(old, new) == [True, False]
 
 
-@pytest.mark.parametrize("decide", [published, replayed])
-@pytest.mark.parametrize(("script", "wins"), [(passed, True), (rejected, False)])
-def test_a_decision_is_asked_again_when_it_is_published(
-    deployment: Scenario, old: LandedObject, decide: Decision, script: Script, wins: bool
-) -> None:
-    """A decision waits for a version that landed after it; once published, that version wins."""
-    deployment.script(old, passed)
-    deployment.kill("catalog.merge")
-    with suppress(ProcessDied):
-        decide(deployment, old)
-        deployment.run_jobs()
-        deployment.deliver()
-    assert deployment.ingestion(old).state is State.AUDITED
-    new = deployment.land(KEY, script=script)
-    deployment.deliver_one(-1)
-    deployment.settle()
-    assert deployment.on_main(old, new) == [not wins, wins]
-    now = deployment.ingestion(old)
-    assert now.state is (State.REJECTED if wins else State.PUBLISHED)
-    if wins:
-        assert now.reason
-        assert (now.reason.code, now.decisions.approval) == ("SUPERSEDED", None)
-        assert now.superseded_by == deployment.ingestion(new).id
-        assert now.branch in deployment.catalog.branches("ingest/", "publish/")
-
-
 def test_a_merge_before_the_newer_version_is_recorded(
     deployment: Scenario, old: LandedObject
 ) -> None:
@@ -251,18 +178,6 @@ def test_a_merge_before_the_newer_version_is_recorded(
     assert deployment.ingestion(old).state is State.PUBLISHED
 
 
-def test_a_decided_version_is_published_by_itself(deployment: Scenario, old: LandedObject) -> None:
-    """An ingestion that failed once joins no group."""
-    deployment.script(old, passed)
-    replayed(deployment, old)
-    deployment.run_jobs()
-    others = [deployment.land(f"shop/orders/{name}.parquet") for name in "bcd"]
-    deployment.deliver()
-    deployment.settle()
-    assert all(deployment.on_main(old, *others))
-    assert deployment.ingestion(old).group == ()
-
-
 def test_a_superseded_branch_expires_like_any_other(deployment: Scenario) -> None:
     """A superseded branch expires like that of any failure, and can be discarded."""
     old, _ = corrected(deployment)
@@ -271,17 +186,6 @@ def test_a_superseded_branch_expires_like_any_other(deployment: Scenario) -> Non
     assert branch in deployment.catalog.branches("ingest/")
     assert deployment.discard(old).left == ""
     assert branch not in deployment.catalog.branches("ingest/")
-
-
-def test_a_rebuilt_ledger_closes_it_again(deployment: Scenario) -> None:
-    """After a rebuild of the ledger the sweep marks the failure as superseded again."""
-    old, new = corrected(deployment)
-    newer: Ingestion = deployment.ingestion(new)
-    deployment.ledger.lose()
-    assert len(list(rebuild(deployment.adapters))) == 3
-    assert deployment.end_of(old).superseded_by == newer.id
-    with pytest.raises(LakegateError, match="SUPERSEDED"):
-        published(deployment, old)
 
 
 @pytest.mark.parametrize("lost", [False, True])

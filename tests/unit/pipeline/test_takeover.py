@@ -24,7 +24,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.deployment import OTHER_TABLE, RETURNS, TABLE
 from tests.fakes.faults import ProcessDied, When
 from tests.fakes.job import ROWS, Script, passed, rejected
-from tests.fakes.promises import publishing, unwatched
+from tests.fakes.promises import unwatched
 from tests.fakes.scenario import Scenario
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -161,16 +161,6 @@ def test_rows_that_both_changed_are_not_lost(deployment: Scenario) -> None:
     before = deployment.main()
     assert deployment.end(taken(deployment)) == "errored TABLE_MOVED"
     assert deployment.main() == before
-
-
-@pytest.mark.parametrize("when", WHENS)
-@pytest.mark.parametrize("call", ["lake.put_change", "ledger.begin", "jobs.start", "catalog.merge"])
-def test_a_crash_repeats_nothing(deployment: Scenario, call: str, when: When) -> None:
-    """Wherever a process dies, the rows come once."""
-    deployment.kill(call, when)
-    assert taken(deployment).state is State.PUBLISHED
-    assert own_rows(deployment) == 1
-    assert len(publishing(deployment)) == 2
 
 
 def test_commits_that_nessie_lost_are_named(deployment: Scenario) -> None:

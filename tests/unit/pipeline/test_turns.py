@@ -6,7 +6,6 @@ from functions.model import merge_commit, queueing
 from functions.model.ingestion import Ingestion, State
 from functions.operations.reconcile.compare import reconciled
 from functions.operations.recovery.rebuild_ledger import rebuild
-from functions.pipeline.start.landing_order import OUT_OF_ORDER
 from lakegate.job.landing import LandedObject
 from lakegate.text import count
 from tests.fakes.deployment import TABLE
@@ -55,7 +54,7 @@ def parted(deployment: Scenario) -> list[LandedObject]:
 def commits(deployment: Scenario) -> list[list[str]]:
     """Return the names of the files in each commit of main, in their order."""
     log = list(deployment.catalog.log())[::-1]
-    named = [[each for each in merge_commit.published(commit) if each.mode] for commit in log]
+    named = [merge_commit.published(commit) for commit in log]
     return [[each.object[-9] for each in files] for files in named if files]
 
 
@@ -83,16 +82,6 @@ def test_each_file_of_a_turn_has_its_verdict(deployment: Scenario) -> None:
     assert states == [State.PUBLISHED, State.REJECTED, State.PUBLISHED, State.PUBLISHED]
     assert commits(deployment) == [["t"], ["b", "d", "e"]]
     assert len(deployment.told()) == 1
-
-
-def test_what_no_run_began_waits_for_the_next_turn(deployment: Scenario) -> None:
-    """Files behind one with a warning come in a later turn, and have lost none of their tries."""
-    files = turn(deployment, c=warned)
-    deployment.check()
-    done = known(deployment, files)
-    assert {each.state for each in done} == {State.PUBLISHED}
-    assert commits(deployment) == [["t"], ["b"], ["c"], ["d", "e"]]
-    assert {each.attempt - each.tries_from for each in done} == {1}
 
 
 def test_turns_are_shorter_where_files_end_them(deployment: Scenario) -> None:
@@ -141,42 +130,6 @@ def test_files_that_cannot_be_merged_together_come_one_by_one(
     done = known(deployment, files)
     assert [(each.state, each.attempt) for each in done] == [(State.PUBLISHED, 1)] * 4
     assert commits(deployment) == [["t"], *([name] for name in _NAMES)]
-
-
-def test_an_overtaken_file_is_in_no_turn(deployment: Scenario) -> None:
-    """A file whose event came after a later one was published waits for a person, as if alone."""
-    deployment.ended(FIRST)
-    early = [deployment.land_unannounced(f"shop/orders/{name}.parquet") for name in "ab"]
-    deployment.submit("shop/orders/c.parquet")
-    deployment.run_jobs()
-    deployment.deliver()
-    deployment.send_upload(early[0])
-    deployment.deliver()
-    later = [deployment.land(f"shop/orders/{name}.parquet") for name in "de"]
-    deployment.send_upload(early[1])
-    deployment.check()
-    assert [deployment.end(each) for each in early] == [f"rejected {OUT_OF_ORDER}"] * 2
-    assert deployment.states(*later) == [State.PUBLISHED] * 2
-    assert commits(deployment) == [["t"], ["c"], ["d", "e"]]
-
-
-def test_a_turn_is_not_published_over_a_later_file(deployment: Scenario) -> None:
-    """If the index lagged and a later file came to main before the job began, its turn is split."""
-    before, late, after = parted(deployment)
-    hidden = {deployment.ingestion(each).id: 99 for each in (before, after)}
-    deployment.ledger.behind.update(hidden)
-    deployment.share(0)
-    deployment.send_upload(late)
-    deployment.deliver()
-    deployment.run_one_job(0)
-    deployment.deliver()
-    assert deployment.states(before, late, after) == [
-        State.LANDED,
-        State.PUBLISHED,
-        State.LANDED,
-    ]
-    deployment.share(1)
-    deployment.ledger.behind.clear()
 
 
 def test_the_log_and_a_rebuilt_ledger_know_each_file_of_a_turn(deployment: Scenario) -> None:

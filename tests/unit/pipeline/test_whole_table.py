@@ -1,6 +1,5 @@
 """Files with checks of the whole table are published one by one, audited against main's gains."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -8,19 +7,18 @@ import pytest
 
 from functions.adapters.emr import JobRun, RunState
 from functions.adapters.ledger.notes import Moved
-from functions.model import queueing
-from functions.model.ingestion import Ingestion, State
-from functions.operations.recovery.rebuild_ledger import rebuild
+from functions.model.ingestion import State
 from functions.pipeline.publication.table_queue import must_wait
 from functions.pipeline.start.intake import take_in
 from lakegate.job.landing import LandedObject
+from tests.fakes.amounts import some
 from tests.fakes.deployment import ORDERS, SETTINGS, TABLE
 from tests.fakes.faults import KINDS, Fault, When
-from tests.fakes.promises import check_promises
 from tests.fakes.scenario import FIRST, FOREVER, Scenario
-from tests.unit.pipeline.test_crashes import Story, another_file, everything_again
+from tests.unit.pipeline.test_crashes import another_file, everything_again, fault, pause, told
 
 pytestmark = pytest.mark.usefixtures("quiet")
+WHENS: list[When] = ["before", "after"]
 
 
 @pytest.fixture(autouse=True)
@@ -92,33 +90,6 @@ def test_many_files_at_once_need_one_reaudit_each(deployment: Scenario) -> None:
     assert len(deployment.jobs.runs()) - before == 20 + 19
 
 
-def test_many_first_files_are_published() -> None:
-    """Twenty first files for a table that does not exist are published by one re-audit each."""
-    deployment = Scenario()
-    deployment.look_beyond()
-    landed = land(deployment, *(f"{n:02}" for n in range(20)))
-    deployment.check()
-    assert set(deployment.states(*landed)) == {State.PUBLISHED}
-    assert max(deployment.ingestion(each).attempt for each in landed) == 2
-
-
-def test_without_events_the_queue_moves_on(deployment: Scenario) -> None:
-    """With every event lost the sweep alone publishes the queue."""
-    deployment.loses_events = True
-    landed = land(deployment, "a", "b", "c")
-    deployment.settle()
-    assert set(deployment.states(*landed)) == {State.PUBLISHED}
-
-
-def test_a_later_file_waits_for_a_reaudit(deployment: Scenario) -> None:
-    """A file that main would merge waits while another one is in its re-audit."""
-    _, other = being_audited_again(deployment, "a", "b")
-    late = land(deployment, "c")[0]
-    deployment.settle()
-    assert deployment.states(other, late) == [State.PUBLISHED] * 2
-    assert deployment.ingestion(other).attempt == 2
-
-
 def test_waiting_is_no_attempt_and_no_job_run(deployment: Scenario) -> None:
     """Waiting costs no attempt and no job run, however often the sweep runs."""
     _, _, third = being_audited_again(deployment, "a", "b", "c")
@@ -168,6 +139,15 @@ def test_the_next_is_published_after_a_lost_run(deployment: Scenario) -> None:
     deployment.jobs.lose(deployment.ingestion(other).job_run)
     deployment.settle()
     assert deployment.states(other, third) == [State.ERRORED, State.PUBLISHED]
+
+
+def test_a_later_file_waits_for_a_reaudit(deployment: Scenario) -> None:
+    """A file that main would merge waits while another one is in its re-audit."""
+    _, other = being_audited_again(deployment, "a", "b")
+    late = land(deployment, "c")[0]
+    deployment.settle()
+    assert deployment.states(other, late) == [State.PUBLISHED] * 2
+    assert deployment.ingestion(other).attempt == 2
 
 
 def test_a_reaudit_that_crashes_is_followed_by_a_whole_run(deployment: Scenario) -> None:
@@ -229,44 +209,14 @@ def test_a_table_that_always_changes_is_alerted(deployment: Scenario) -> None:
     assert (deployment.end(found), found.attempt) == ("errored TOO_MANY_ATTEMPTS", 3)
 
 
-def rejected_rival() -> tuple[Scenario, Ingestion]:
-    """Return a file that was rejected in its re-audit."""
-    deployment = Scenario()
-    rivals(deployment)
-    (rejected,) = deployment.ledger.in_state(State.REJECTED)
-    assert queueing.is_queued(rejected) is False
-    return deployment, rejected
-
-
-def test_a_rejected_rivals_branch_goes_with_it() -> None:
-    """A discard deletes the branch of the re-audit."""
-    deployment, rejected = rejected_rival()
-    assert rejected.branch in deployment.catalog.branches("publish/")
-    deployment.discard(rejected)
-    assert deployment.catalog.branches("publish/", "ingest/") == []
-    check_promises(deployment)
-
-
-def test_a_rejected_rival_can_be_approved() -> None:
-    """An approved file is audited again, and published as approved."""
-    deployment, rejected = rejected_rival()
-    deployment.move_main()
-    deployment.publish_anyway(rejected)
-    deployment.settle()
-    ended = deployment.ledger.get(rejected.id)
-    assert (ended.state, ended.attempt) == (State.PUBLISHED, rejected.attempt + 1)
-    assert ended.decisions.approval is not None
-    assert ended.decisions.approval.by == "Ann"
-
-
-def test_the_evidence_outlives_the_ledger() -> None:
-    """A rebuild of the ledger keeps the branch of a re-audit that was rejected."""
-    deployment, rejected = rejected_rival()
-    deployment.jobs.lose(rejected.job_run)
-    deployment.ledger.lose(rejected.id)
-    list(rebuild(deployment.adapters))
-    assert deployment.ledger.get(rejected.id).branch == rejected.branch
-    deployment.check()
+STRUCK = [
+    *(partial(fault, kind) for kind in KINDS),
+    *(
+        partial(pause, others, when)
+        for others in (everything_again, another_file)
+        for when in WHENS
+    ),
+]
 
 
 def rivals(deployment: Scenario) -> None:
@@ -279,32 +229,19 @@ def rivals(deployment: Scenario) -> None:
     deployment.settle()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_of_two_rivals_one_is_published_whatever_fails(kind: str) -> None:
-    """After a fault at any call one file is published, and the other rejected and alerted."""
-    effect, when = KINDS[kind]
-    told(rivals, lambda _: Fault(effect, when))
+def test_of_two_rivals_one_is_published_whatever_happens() -> None:
+    """After a fault or a pause at any call one file is published, the other rejected and alerted.
 
-
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("others", [everything_again, another_file])
-def test_of_two_rivals_one_is_published_whichever_process_hangs(others: Story, when: When) -> None:
-    """If a process hangs at any call while others finish the work, one file is published."""
-    told(rivals, lambda deployment: Fault(partial(others, deployment), when))
-
-
-def told(story: Story, fault: Callable[[Scenario], Fault]) -> None:
-    """Run the story once for each of its calls, with a fault at that call."""
+    Each call is struck in one way, and in every way by `make test-long`.
+    """
     undisturbed = Scenario()
-    story(undisturbed)
+    rivals(undisturbed)
     for number, call in enumerate(undisturbed.journal.calls):
-        disturbed = Scenario()
-        disturbed.journal.strike_at(number, fault(disturbed))
-        story(disturbed)
-        check_promises(disturbed)
-        found = [disturbed.ingestion(each).state for each in disturbed.landing.landed()]
-        assert found.count(State.REJECTED) == 1, f"at call {number}, {call}"
-        assert found.count(State.PUBLISHED) == len(found) - 1, f"at call {number}, {call}"
+        for struck in some(STRUCK, "rivals", number):
+            disturbed = told(rivals, number, struck)
+            found = [disturbed.ingestion(each).state for each in disturbed.landing.landed()]
+            assert found.count(State.REJECTED) == 1, f"{struck} at call {number}, {call}"
+            assert found.count(State.PUBLISHED) == len(found) - 1, f"{struck} at {number}, {call}"
 
 
 def _runs_of(deployment: Scenario, landed: LandedObject) -> list[JobRun]:
