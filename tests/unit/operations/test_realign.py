@@ -32,6 +32,7 @@ from tests.fakes.scenario import FIRST, FOREVER, KEY, Scenario
 from tests.fakes.stage import File, Stage, happen
 from tests.fakes.stories import explore_with, restorations
 from tests.fakes.upkeep_events import CleanUp, Compact
+from tests.unit.pipeline.test_crashes import fault, pause
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -473,7 +474,7 @@ def test_a_fault_anywhere_changes_no_end() -> None:
     for number in range(_begun(), len(calls)):
         for kind in some(list(KINDS), "realign", number):
             where = f"{kind} at call {number}, {calls[number]}"
-            disturbed = _told(number, partial(_fault, kind))
+            disturbed = _told(number, partial(fault, kind))
             assert ends(disturbed) == ends(undisturbed), where
             assert not left_behind(disturbed), where
 
@@ -489,17 +490,9 @@ def test_others_may_work_meanwhile() -> None:
     ]
     for number in range(_begun(), len(calls)):
         for others, when in some(cases, "realign", number):
-            disturbed = _told(number, partial(_pause, others, when))
+            disturbed = _told(number, partial(pause, others, when))
             where = f"{others.__name__} {when} call {number}, {calls[number]}"
             assert ends(disturbed) == ends(undisturbed), where
-
-
-def _fault(kind: str, _: Scenario) -> Fault:
-    return Fault(*KINDS[kind])
-
-
-def _pause(others: Callable[[Scenario], object], when: When, deployment: Scenario) -> Fault:
-    return Fault(partial(others, deployment), when)
 
 
 def _begun() -> int:
@@ -509,15 +502,15 @@ def _begun() -> int:
     return len(deployment.journal.calls)
 
 
-def _told(number: int = -1, fault: Callable[[Scenario], Fault] | None = None) -> Scenario:
+def _told(number: int = -1, struck: Callable[[Scenario], Fault] | None = None) -> Scenario:
     """Return a realigned deployment; the command's first run met a fault at one of its calls."""
     deployment = Scenario()
     eventful(deployment)
-    if fault:
-        deployment.journal.strike_at(number, fault(deployment))
+    if struck:
+        deployment.journal.strike_at(number, struck(deployment))
     with suppress(LakegateError, ProcessDied):
         realign(deployment.adapters)
-    if not fault:
+    if not struck:
         return deployment
     realigned(deployment)
     deployment.settle()

@@ -15,7 +15,7 @@ from lakegate.audit.report import AuditReport
 from lakegate.errors import LakegateError
 from lakegate.job.landing import LandedObject
 from tests.fakes.deployment import OTHER_TABLE, RETURNS, TABLE, Known
-from tests.fakes.job import ROWS, Script, errored, rejected
+from tests.fakes.job import ROWS, Script, errored, passed, rejected
 from tests.fakes.promises import publishing
 from tests.fakes.scenario import FIRST, Scenario
 
@@ -328,6 +328,16 @@ def test_a_replay_finds_the_file_that_was_missing(deployment: Scenario) -> None:
     deployment.settle()
     assert [part.version for part in deployment.ingestion(batch).parts] == ["v1", "v1"]
     assert all(rows(deployment).values())
+
+
+def test_a_replay_reads_the_versions_of_before(deployment: Scenario) -> None:
+    """A replay takes the same versions, by current or by original contracts."""
+    landed = deployment.end_of(deployment.batch("monday", FILES, rejected))
+    deployment.land("batches/monday/orders.parquet", b"newer")
+    deployment.script(landed, passed)
+    deployment.replay(landed, original=True)
+    deployment.settle()
+    assert rows(deployment)[TABLE] == ["s3://landing/batches/monday/orders.parquet@v1"]
 
 
 @pytest.mark.parametrize("expires", [True, False])

@@ -1,12 +1,19 @@
 """Files whose keys must be unique in their table come in turns, if a shared run may take them."""
 
+from contextlib import suppress
+
 import pytest
 
 from functions.model import queueing
 from functions.model.ingestion import State
+from lakegate.errors import Transient
 from lakegate.job.landing import LandedObject
 from tests.fakes.deployment import ORDERS
+<<<<<<< ours
 from tests.fakes.job import Script, crashed_once, passed
+=======
+from tests.fakes.job import Script, crashed_once, passed, rejected
+>>>>>>> theirs
 from tests.fakes.scenario import FIRST, Scenario
 from tests.unit.pipeline.test_turns import commits, known
 
@@ -43,6 +50,17 @@ def turn(deployment: Scenario, *last: str, **scripts: Script) -> list[LandedObje
     deployment.run_jobs()
     deployment.deliver()
     return found
+
+
+def alone(deployment: Scenario, name: str, *keys: str, script: Script = passed) -> LandedObject:
+    """Land a file that gets a run of its own, as a large one does; its run ends."""
+    deployment.share(0)
+    landed = land(deployment, name, *keys, script=script)
+    deployment.deliver()
+    deployment.run_one_job(0)
+    deployment.share(1)
+    assert not deployment.ingestion(landed).takes_turns
+    return landed
 
 
 def test_files_that_wait_are_audited_and_published_together(deployment: Scenario) -> None:
@@ -106,6 +124,36 @@ def test_a_turn_has_one_message(deployment: Scenario) -> None:
     assert deployment.adapters.work.size() == 1
     deployment.check()
     assert deployment.states(*files) == _FOUR
+
+
+def test_an_approved_version_of_a_key_waits_for_no_held_one(deployment: Scenario) -> None:
+    """A file that was approved comes to main before a newer one of its key, which waits for it."""
+    old = land(deployment, "b", "1", script=rejected)
+    deployment.settle()
+    deployment.fail("catalog.merge")
+    with suppress(Transient):
+        deployment.publish_anyway(old)
+    new = land(deployment, "b", "2")
+    deployment.deliver()
+    assert queueing.is_held(deployment.ingestion(new))
+    deployment.check()
+    assert deployment.states(old, new) == _FOUR[:2]
+
+
+def test_approved_versions_and_a_turn_do_not_wait_for_each_other(deployment: Scenario) -> None:
+    """Two older versions wait for the newer ones of their keys, which wait for none of them."""
+    first = deployment.land_with(FIRST, "first")
+    deployment.deliver()
+    old = [alone(deployment, name, f"old {name}", script=rejected) for name in "bc"]
+    deployment.deliver()
+    for each in old:
+        deployment.publish_anyway(each)
+    new = [land(deployment, name, f"new {name}") for name in "bc"]
+    deployment.deliver()
+    deployment.go(8)
+    assert deployment.states(first, *new) == _FOUR[:3]
+    deployment.check()
+    assert deployment.states(*old) == [State.REJECTED] * 2
 
 
 def test_files_that_no_run_may_share_are_ingested_side_by_side(deployment: Scenario) -> None:

@@ -251,8 +251,7 @@ def test_a_fault_anywhere_changes_no_end(story: Story) -> None:
     undisturbed = told(story)
     for number in range(len(undisturbed.journal.calls)):
         for kind in some(_kinds(undisturbed, number), "fault", story.__name__, number):
-            effect, when = KINDS[kind]
-            disturbed = told(story, number, partial(_fault, effect, when))
+            disturbed = told(story, number, partial(fault, kind))
             where = f"{kind} at call {number}, {undisturbed.journal.calls[number]}"
             assert ends(disturbed) == ends(undisturbed), where
             most = len(undisturbed.jobs.runs()) + OVERTAKEN.get(story, 0)
@@ -266,16 +265,17 @@ def test_a_pause_anywhere_changes_no_end(story: Story) -> None:
     undisturbed = told(story)
     for number in range(len(undisturbed.journal.calls)):
         for others, when in some(_pauses(undisturbed, number), "pause", story.__name__, number):
-            disturbed = told(story, number, partial(_pause, others, when))
+            disturbed = told(story, number, partial(pause, others, when))
             where = f"{others.__name__}, {when} call {number}, {undisturbed.journal.calls[number]}"
             assert ends(disturbed).items() >= ends(undisturbed).items(), where
 
 
-def _fault(effect: Callable[[], None], when: When, _: Scenario) -> Fault:
-    return Fault(effect, when)
+def fault(kind: str, _: Scenario) -> Fault:
+    return Fault(*KINDS[kind])
 
 
-def _pause(others: Story, when: When, deployment: Scenario) -> Fault:
+def pause(others: Callable[[Scenario], object], when: When, deployment: Scenario) -> Fault:
+    """Return a fault by which a process hangs while others work."""
     return Fault(partial(others, deployment), when)
 
 
@@ -299,12 +299,12 @@ def _pauses(undisturbed: Scenario, number: int) -> list[tuple[Story, When]]:
 
 
 def told(
-    story: Story, number: int = -1, fault: Callable[[Scenario], Fault] | None = None
+    story: Story, number: int = -1, struck: Callable[[Scenario], Fault] | None = None
 ) -> Scenario:
     """Return a deployment after a story, with a fault at one of its calls."""
     deployment = Scenario()
-    if fault:
-        deployment.journal.strike_at(number, fault(deployment))
+    if struck:
+        deployment.journal.strike_at(number, struck(deployment))
     story(deployment)
     check_promises(deployment)
     return deployment

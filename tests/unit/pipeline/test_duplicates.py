@@ -112,6 +112,21 @@ def test_an_approval_counts_for_the_reason_that_was_seen(deployment: Scenario) -
     assert deployment.end(again) == "rejected LIKELY_DUPLICATE"
 
 
+def test_they_are_held_after_another_job_run_as_well() -> None:
+    """A rejected file that is approved, and whose job has to run again, is held by its audit."""
+    deployment = Scenario()
+    deployment.ask(onDuplicate="hold")
+    deployment.ended("shop/orders/other.parquet", b"others")
+    both = [deployment.ended(key, b"the same", rejected) for key in (KEY, OTHER)]
+    deployment.catalog.commit("main", TABLE, FakeTable("another"))
+    for each in reversed(both):
+        deployment.publish_anyway(each, "Ada")
+    assert deployment.states(*both) == [State.SUBMITTED] * 2
+    deployment.settle()
+    assert deployment.states(*both) == [State.PUBLISHED, State.REJECTED]
+    assert deployment.end(both[1]) == "rejected LIKELY_DUPLICATE"
+
+
 def test_an_approval_and_a_verdict_at_one_moment_double_nothing(deployment: Scenario) -> None:
     """Where a file is approved while the verdict on the same bytes is recorded, these are held."""
     deployment.ask(onDuplicate="hold")

@@ -36,6 +36,19 @@ def test_first_files_of_a_table_need_one_run_each(deployment: Scenario) -> None:
     assert len(deployment.jobs.runs()) == len(deployment.published_files()) == 6
 
 
+def test_a_failed_rebase_leaves_no_branch(deployment: Scenario) -> None:
+    """A rebase that could not be saved deletes its fresh branch at once."""
+    deployment.ended(FIRST)
+    deployment.land("shop/orders/b.parquet")
+    landed = deployment.run()
+    fault = Fault(partial(deployment.fail, "ledger.rebase"), "after")
+    deployment.journal.strike("tables.append_again", fault)
+    deployment.deliver()
+    assert deployment.states(landed) == [State.AUDITED]
+    own = deployment.ingestion(landed).branch
+    assert deployment.catalog.branches("ingest/", "publish/") == [own]
+
+
 def test_a_table_that_changed_too_much_runs_the_job_again(deployment: Scenario) -> None:
     """If main's table cannot take the files as they are, a new attempt is published."""
     landed = deployment.run()

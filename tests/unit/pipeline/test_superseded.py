@@ -1,6 +1,7 @@
 """A failed file is superseded once its newer version is published; no late decision doubles it."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from io import StringIO
 
 import pytest
@@ -24,6 +25,7 @@ from lakegate.errors import LakegateError
 from lakegate.job.landing import LandedObject
 from lakegate.times import moment
 from tests.fakes.deployment import TABLE
+from tests.fakes.faults import ProcessDied
 from tests.fakes.job import Script, crashed, errored, passed, rejected
 from tests.fakes.scenario import FIRST, KEY, Scenario
 
@@ -163,6 +165,19 @@ def test_a_version_on_its_way_is_waited_for(
     decide(deployment, old)
     deployment.settle()
     assert deployment.on_main(old, new) == [True, False]
+
+
+def test_a_merge_before_the_newer_version_is_recorded(
+    deployment: Scenario, old: LandedObject
+) -> None:
+    """A publisher that died after its merge finds it on main, after any later publication."""
+    deployment.kill("ledger.save_each")
+    with suppress(ProcessDied):
+        published(deployment, old)
+    assert deployment.ingestion(old).state is State.AUDITED
+    new = deployment.ended()
+    assert deployment.on_main(old, new) == [True, True]
+    assert deployment.ingestion(old).state is State.PUBLISHED
 
 
 def test_a_superseded_branch_expires_like_any_other(deployment: Scenario) -> None:

@@ -1,22 +1,24 @@
 """Files with checks of the whole table are published one by one, audited against main's gains."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
 import pytest
 
-from functions.adapters.emr import JobRun
+from functions.adapters.emr import JobRun, RunState
+from functions.adapters.ledger.notes import Moved
 from functions.model.ingestion import State
 from functions.pipeline.publication.table_queue import must_wait
+from functions.pipeline.start.intake import take_in
 from lakegate.job.landing import LandedObject
-from tests.fakes.deployment import SETTINGS, TABLE
+from tests.fakes.amounts import some
+from tests.fakes.deployment import ORDERS, SETTINGS, TABLE
 from tests.fakes.faults import KINDS, Fault, When
-from tests.fakes.promises import check_promises
 from tests.fakes.scenario import FIRST, FOREVER, Scenario
-from tests.unit.pipeline.test_crashes import Story, another_file, everything_again
+from tests.unit.pipeline.test_crashes import another_file, everything_again, fault, pause, told
 
 pytestmark = pytest.mark.usefixtures("quiet")
+WHENS: list[When] = ["before", "after"]
 
 
 @pytest.fixture(autouse=True)
@@ -139,6 +141,65 @@ def test_the_next_is_published_after_a_lost_run(deployment: Scenario) -> None:
     assert deployment.states(other, third) == [State.ERRORED, State.PUBLISHED]
 
 
+def test_a_later_file_waits_for_a_reaudit(deployment: Scenario) -> None:
+    """A file that main would merge waits while another one is in its re-audit."""
+    _, other = being_audited_again(deployment, "a", "b")
+    late = land(deployment, "c")[0]
+    deployment.settle()
+    assert deployment.states(other, late) == [State.PUBLISHED] * 2
+    assert deployment.ingestion(other).attempt == 2
+
+
+def test_a_reaudit_that_crashes_is_followed_by_a_whole_run(deployment: Scenario) -> None:
+    """If a re-audit leaves no report, the whole job runs again."""
+    _, other = being_audited_again(deployment, "a", "b")
+    deployment.end_run(other, RunState.FAILED, "ExitCode: 1.")
+    deployment.settle()
+    assert deployment.jobs.spec(_runs_of(deployment, other)[-1].id).reaudit_base == ""
+    assert deployment.states(other) == [State.PUBLISHED]
+
+
+def test_a_file_in_its_reaudit_is_not_merged(deployment: Scenario) -> None:
+    """A process that holds an ingestion as it was before its re-audit cannot publish it.
+
+    A registration that failed before left no branch.
+    """
+    deployment.fail("tables.append_again")
+    landed = land(deployment, "a", "b")
+    deployment.go()
+    deployment.deliver()
+    assert deployment.catalog.branches("publish/") == []
+    old = deployment.ingestion(landed[1])
+    assert old.state is State.AUDITED
+    deployment.deliver()
+    assert deployment.ingestion(old).is_reaudit
+    with pytest.raises(Moved):
+        deployment.publish(old)
+    assert deployment.on_main(old) == [False]
+
+
+def test_a_repeated_upload_starts_no_second_reaudit(deployment: Scenario) -> None:
+    """A repeated upload event does not continue a re-audit."""
+    landed = land(deployment, "a", "b")
+    deployment.go()
+    deployment.fail("jobs.start")
+    deployment.deliver()
+    stuck = deployment.ingestion(landed[1])
+    assert (stuck.state, stuck.is_reaudit) == (State.BRANCHED, True)
+    assert take_in(deployment.adapters, landed[1]) == stuck
+
+
+def test_a_contract_that_changed_runs_the_job_again(deployment: Scenario) -> None:
+    """If the contract has other requirements now, the whole job runs again."""
+    landed = land(deployment, "a", "b", "c")
+    deployment.go()
+    deployment.upload_contract(ORDERS)
+    deployment.settle()
+    assert set(deployment.states(*landed)) == {State.PUBLISHED}
+    again = deployment.jobs.spec(_runs_of(deployment, landed[1])[-1].id)
+    assert (again.attempt, again.reaudit_base) == (2, "")
+
+
 def test_a_table_that_always_changes_is_alerted(deployment: Scenario) -> None:
     """If main's table changes before every merge, the file ends errored after its attempts."""
     limited = replace(deployment.adapters, settings=replace(SETTINGS, max_branches=3))
@@ -146,6 +207,16 @@ def test_a_table_that_always_changes_is_alerted(deployment: Scenario) -> None:
     deployment.journal.strike("jobs.start", Fault(deployment.move_main, "after", times=FOREVER))
     found = deployment.end_of(land(deployment, "a")[0])
     assert (deployment.end(found), found.attempt) == ("errored TOO_MANY_ATTEMPTS", 3)
+
+
+STRUCK = [
+    *(partial(fault, kind) for kind in KINDS),
+    *(
+        partial(pause, others, when)
+        for others in (everything_again, another_file)
+        for when in WHENS
+    ),
+]
 
 
 def rivals(deployment: Scenario) -> None:
@@ -158,32 +229,19 @@ def rivals(deployment: Scenario) -> None:
     deployment.settle()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_of_two_rivals_one_is_published_whatever_fails(kind: str) -> None:
-    """After a fault at any call one file is published, and the other rejected and alerted."""
-    effect, when = KINDS[kind]
-    told(rivals, lambda _: Fault(effect, when))
+def test_of_two_rivals_one_is_published_whatever_happens() -> None:
+    """After a fault or a pause at any call one file is published, the other rejected and alerted.
 
-
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("others", [everything_again, another_file])
-def test_of_two_rivals_one_is_published_whichever_process_hangs(others: Story, when: When) -> None:
-    """If a process hangs at any call while others finish the work, one file is published."""
-    told(rivals, lambda deployment: Fault(partial(others, deployment), when))
-
-
-def told(story: Story, fault: Callable[[Scenario], Fault]) -> None:
-    """Run the story once for each of its calls, with a fault at that call."""
+    Each call is struck in one way, and in every way by `make test-long`.
+    """
     undisturbed = Scenario()
-    story(undisturbed)
+    rivals(undisturbed)
     for number, call in enumerate(undisturbed.journal.calls):
-        disturbed = Scenario()
-        disturbed.journal.strike_at(number, fault(disturbed))
-        story(disturbed)
-        check_promises(disturbed)
-        found = [disturbed.ingestion(each).state for each in disturbed.landing.landed()]
-        assert found.count(State.REJECTED) == 1, f"at call {number}, {call}"
-        assert found.count(State.PUBLISHED) == len(found) - 1, f"at call {number}, {call}"
+        for struck in some(STRUCK, "rivals", number):
+            disturbed = told(rivals, number, struck)
+            found = [disturbed.ingestion(each).state for each in disturbed.landing.landed()]
+            assert found.count(State.REJECTED) == 1, f"{struck} at call {number}, {call}"
+            assert found.count(State.PUBLISHED) == len(found) - 1, f"{struck} at {number}, {call}"
 
 
 def _runs_of(deployment: Scenario, landed: LandedObject) -> list[JobRun]:
