@@ -9,11 +9,7 @@ from functions.model.ingestion import State
 from lakegate.errors import Transient
 from lakegate.job.landing import LandedObject
 from tests.fakes.deployment import ORDERS
-<<<<<<< ours
-from tests.fakes.job import Script, crashed_once, passed
-=======
 from tests.fakes.job import Script, crashed_once, passed, rejected
->>>>>>> theirs
 from tests.fakes.scenario import FIRST, Scenario
 from tests.unit.pipeline.test_turns import commits, known
 
