@@ -24,7 +24,7 @@ _JSON = b'{"defaults": {}, "overrides": {}, "namespaces": []}'
 _EMPTY = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def empty() -> Iterator[Reader]:
     """Return a reader of main without tables."""
     with answering(_EMPTY % (len(_JSON), _JSON)) as address:
