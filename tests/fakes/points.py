@@ -53,7 +53,7 @@ ONLY_COMMANDS = {
     "ledger.release",
     "jobs.describe",
     "catalog.begin",
-    "catalog.changes",
+    "catalog.log_of",
     "tables.make",
     "tables.doubled",
     "tables.listed",
@@ -66,7 +66,7 @@ ONLY_COMMANDS = {
 }
 # Reads that change nothing: for the message of a refused retraction, and where the reader stops
 # early, so that nothing comes after it.
-NOT_STRUCK = {"tables.listed", "catalog.changes"}
+NOT_STRUCK = {"tables.listed", "catalog.log_of"}
 BETWEEN_WRITES = "ledger.save_next"  # of one call
 # Every point of the service at which a fault may strike.
 POINTS = (*(method for method in METHODS if method not in ONLY_COMMANDS), BETWEEN_WRITES)
