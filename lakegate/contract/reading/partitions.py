@@ -66,7 +66,28 @@ def read_partitions(
         return None
     partitioned = _in_order([each for each in every if each.field.flag("partitioned")])
     names = {entry.column.name.lower() for entry in properties}
-    return tuple(_partition(entry, names) for entry in partitioned)
+    partitions = tuple(_partition(entry, names) for entry in partitioned)
+    _require_other_decimals(partitioned, partitions)
+    return partitions
+
+
+def _require_other_decimals(
+    partitioned: Sequence[Property], partitions: Sequence[Partition]
+) -> None:
+    """Refuse a decimal that partitions like another of its type.
+
+    pyiceberg cannot read the manifests: they name the type once, and then refer to it.
+    """
+    seen: dict[str, str] = {}
+    for entry, partition in zip(partitioned, partitions, strict=True):
+        column = entry.column
+        if column.kind == "decimal" and partition.parts[0] != "bucket":
+            other = seen.setdefault(column.type, column.name)
+            if other != column.name:
+                reason = (
+                    f"{other} partitions by {column.type} already: use bucket[N] for one of them"
+                )
+                entry.field.refuse(reason, "partitioned")
 
 
 def _in_order(partitioned: list[Property]) -> list[Property]:

@@ -123,6 +123,12 @@ def test_partitions_have_the_order_of_their_positions() -> None:
             "only whole columns",
         ),
         (
+            partitioned("a", "number decimal(9,2)")
+            + partitioned("b", "number decimal(9,2)", "truncate[10]"),
+            "[2].partitioned",
+            "a partitions by decimal(9,2) already: use bucket[N]",
+        ),
+        (
             partitioned("a", "array", "", "items: {logicalType: string}"),
             "[1].partitioned",
             "no transform does",
