@@ -42,6 +42,7 @@ _DOCUMENT = scale.DOCUMENT.read_text()
 _READS = {
     "ledger.get": 1.0,
     "ledger.together": 1.0,
+    "ledger.read": 0.0,  # of others in flight, and there is none
     "ledger.same_content": 0.5,
     "ledger.waiting": 1.0,
     "ledger.needs_recording": 0.5,
