@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ from lakegate.audit.audit_tables import QUARANTINE, run_values
 from lakegate.audit.report import READABLE, DataFile
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
+from lakegate.errors import LakegateError
 from spark_jobs.audit import check_sql
 from spark_jobs.files.arrow.text import Unparseable
 from spark_jobs.files.source import BAD_ROW
@@ -24,7 +25,8 @@ from spark_jobs.spark.errors import explain
 from spark_jobs.spark.jvm import JavaError
 from spark_jobs.write.history_files import arrow_schema, new_prefix
 
-_MOST = 10_000  # rows of Spark's in Python at once
+_MOST = 16 << 20  # bytes of Spark's rows in Python at once, about
+_ROW = 100  # bytes of a row beside its text, about
 _REASONS = pa.list_(pa.string())
 _ARRAYS = (pa.Array, pa.ChunkedArray)
 
@@ -39,15 +41,18 @@ class Quarantine:
     def write(self, rows: DataFrame) -> tuple[DataFile, ...]:
         """Write rows that stay out: `row` as text, and `reasons`, the ids of checks.
 
-        Those of one task are written here, so that it need not start Python. Raises LakegateError.
+        Each task writes its own, so that they need not fit into memory. Raises LakegateError.
         """
-        out = rows.select("row", "reasons")
         try:
-            if out.rdd.getNumPartitions() == 1:
-                return tuple(self._of_task(out.toLocalIterator()))
-            return tuple(out.rdd.mapPartitions(self._of_task).collect())
+            out = rows.select("row", "reasons").rdd.mapPartitions(self._of_task).collect()
         except JavaError as error:
             raise explain(error, "the rows for quarantine cannot be written") from error
+        files: list[DataFile] = []
+        for each in out:
+            if isinstance(each, LakegateError):
+                raise each
+            files.append(each)
+        return tuple(files)
 
     def write_unparseable(self, rows: Unparseable) -> DataFile:
         """Write unparseable rows, each as it stands in its file; return the file.
@@ -56,11 +61,14 @@ class Quarantine:
         """
         return self._written((texts[LINE], pa.scalar([READABLE], _REASONS)) for texts in rows)
 
-    def _of_task(self, rows: Iterable[Row]) -> Iterator[DataFile]:
-        """Write the rows of a task, if there are any."""
+    def _of_task(self, rows: Iterable[Row]) -> Iterator[DataFile | LakegateError]:
+        """Write the rows of a task, if there are any; yield why not, as a task cannot raise it."""
         parts = _parts(rows)
         if first := next(parts, None):
-            yield self._written(chain([first], parts))
+            try:
+                yield self._written(chain([first], parts))
+            except LakegateError as error:
+                yield error
 
     def _written(self, rows: Iterable[tuple[Any, Any]]) -> DataFile:
         """Write rows, given as texts and their reasons, which may be the same for all."""
@@ -85,10 +93,18 @@ class Quarantine:
 
 def _parts(rows: Iterable[Row]) -> Iterator[tuple[pa.Array, pa.Array]]:
     """Yield the texts of rows, and their reasons, of some rows at once."""
-    left = iter(rows)
-    while part := list(islice(left, _MOST)):
-        texts = pa.array([row["row"] for row in part], pa.string())
-        yield texts, pa.array([row["reasons"] for row in part], _REASONS)
+    texts: list[str] = []
+    reasons: list[list[str]] = []
+    size = 0
+    for row in rows:
+        texts.append(row["row"])
+        reasons.append(row["reasons"])
+        size += len(texts[-1]) + _ROW
+        if size >= _MOST:
+            yield pa.array(texts, pa.string()), pa.array(reasons, _REASONS)
+            texts, reasons, size = [], [], 0
+    if texts:
+        yield pa.array(texts, pa.string()), pa.array(reasons, _REASONS)
 
 
 def _table(columns: Mapping[str, Any], schema: pa.Schema, rows: int) -> pa.Table:
