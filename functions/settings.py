@@ -73,7 +73,7 @@ class Settings(FromEnvironment):
     `page_url` is the quality page's address, "" without one. `uses_keys` is not empty where KMS
     keys encrypt what jobs read or write. `landing_bucket_arns` are buckets of others in which files
     land as well, separated by commas. `stage` names the deployment in
-    metrics. The `limits` are read from their own variables.
+    metrics, and its secrets. The `limits` are read from their own variables.
     """
 
     landing_bucket: str

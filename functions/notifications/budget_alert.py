@@ -1,4 +1,4 @@
-"""Tell people once a day that the budget of job runs has no room, and what waits for it."""
+"""Tell people that a day's budget of job runs has no room or is used up, and what waits for it."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -10,7 +10,7 @@ from functions.notifications.blocks import notice
 from lakegate import times
 
 _REMEDY = (
-    "They stay in their queues and go on by themselves after 00:00 UTC. To start them now, raise "
+    "They stay in their queues and go on by themselves {when}. To start them now, raise "
     "`DailyBudgetUsd` in `stages/{stage}.yml` and run `lakegate deploy --stage {stage}`."
 )
 
@@ -30,10 +30,13 @@ def tell_budget(adapters: Adapters, spending: Spending, waiting: Sequence[str]) 
 
 
 def budget_without_room(spending: Spending, budget: int, files: int, stage: str) -> Alert:
-    """Return the alert, which is shown once a day for each amount."""
+    """Return the alert, which is shown once a day for each amount, and again once it is used up."""
     wait = "file waits" if files == 1 else "files wait"
-    why = "is used up" if spending.is_used_up(budget) else "has no room"
+    why, when, about = "is used up", "after 00:00 UTC", f"{spending.day} budget {budget}"
+    if not spending.is_used_up(budget):
+        why, when = "has no room", "when a run under way ends, or after 00:00 UTC"
+        about += " has no room"
     title = f"The day's budget {why}: {files:,} {wait} for a job run"
     amounts = f"EMR Serverless, {spending.day}: {spending.amounts(budget)}."
-    words = f"{amounts} {_REMEDY.format(stage=stage or 'S')}"
-    return notice(title, words, f"{spending.day} budget {budget}", "DAILY_BUDGET")
+    words = f"{amounts} {_REMEDY.format(when=when, stage=stage or 'S')}"
+    return notice(title, words, about, "DAILY_BUDGET")

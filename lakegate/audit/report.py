@@ -328,6 +328,8 @@ def _report(document: dict[str, Any]) -> AuditReport:
     for each in (*told, *report.files, *report.records, *report.steps, *checks):
         if each is not None:
             _expect_types(each)
+    if report.reason and not "" < report.reason.code < "~":  # by which the ledger's index marks
+        raise ValueError(f"{report.reason.code!r} is no code of a reason")
     return report
 
 

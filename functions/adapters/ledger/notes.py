@@ -37,7 +37,7 @@ class Moved(Transient):
 
 
 class Claimed(Moved):
-    """Another process has a piece of work, `until` then at most."""
+    """Another process has a piece of work, `until` then unless it claims it anew."""
 
     def __init__(self, name: str, until: str) -> None:
         super().__init__([name])

@@ -92,6 +92,10 @@ def test_a_report_that_lacks_a_field_is_refused(name: str) -> None:
         json.dumps(document(rows_written=True)),
         json.dumps(document(audited_hash=1)),
         json.dumps(document(reason={"code": "x"})),
+        *(
+            json.dumps(document(reason={"code": code, "message": "no room"}))
+            for code in ("", "~CHECKS_FAILED", "École")
+        ),
         json.dumps(document(source={})),
         json.dumps(document(files=[{"path": "s3://lake/a", "rows": "842", "bytes": 1}])),
         json.dumps(document(files=[{"path": "s3://lake/a"}])),

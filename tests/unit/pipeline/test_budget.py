@@ -10,6 +10,7 @@ from functions.adapters.emr import RunState
 from functions.adapters.spark_submit import most_use
 from functions.model.budget import Spending, Use
 from functions.model.ingestion import State
+from functions.notifications.budget_alert import budget_without_room
 from functions.pipeline.start.spending import spending, start_within_budget
 from tests.fakes.clock import FakeClock
 from tests.fakes.deployment import SETTINGS
@@ -132,6 +133,9 @@ def test_people_learn_what_is_held_for_a_run_that_died() -> None:
     _, alert = deployment.alerts.posted[-1]
     (block,) = alert.blocks
     assert "$0.00 of $1.00 are used, and runs under way may use $1." in block["text"]["text"]
+    assert "when a run under way ends" in block["text"]["text"]
+    used_up = Spending(today(deployment).day, used=1_000_000)
+    assert budget_without_room(used_up, 1, 1, "dev").about != alert.about  # so that both are shown
     deployment.clock.pass_(DAY)
     assert deployment.end_of(waiting).state is State.PUBLISHED
 
