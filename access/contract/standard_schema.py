@@ -78,6 +78,7 @@ def _standard() -> "Validator":
         "required": _required,
         "additionalProperties": _additional,
         "unevaluatedProperties": _unevaluated,
+        "uniqueItems": _unique,
     }
     return validators.extend(Draft201909Validator, words)(standard_schema())
 
@@ -97,6 +98,23 @@ def _unevaluated(
     validator: "Validator", _: bool, value: Any, schema: Mapping[str, Any]
 ) -> "Iterator[ValidationError]":
     return _closed(value, _known(validator, value, schema))
+
+
+def _unique(_: "Validator", __: bool, value: Any, ___: Any) -> "Iterator[ValidationError]":
+    """Find an item that is there twice; jsonschema compares each mapping with all before it."""
+    from jsonschema import ValidationError
+
+    if isinstance(value, list) and len({_hashable(each) for each in value}) < len(value):
+        yield ValidationError("an item is there twice")
+
+
+def _hashable(value: Any) -> Any:
+    """Return what equal values have in common: 1 is 1.0, but not true."""
+    if isinstance(value, dict):
+        return frozenset((key, _hashable(each)) for key, each in value.items())
+    if isinstance(value, list):
+        return tuple(map(_hashable, value))
+    return isinstance(value, bool), value
 
 
 def _closed(value: Any, known: set[str]) -> "Iterator[ValidationError]":

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import pyarrow as pa
@@ -27,6 +27,7 @@ from spark_jobs.write.history_files import arrow_schema, new_prefix
 
 _MOST = 16 << 20  # bytes of Spark's rows in Python at once, about
 _ROW = 100  # bytes of a row beside its text, about
+_MOST_PARTS = 63  # of so many bytes in a file, which is on disk until it is put
 _REASONS = pa.list_(pa.string())
 _ARRAYS = (pa.Array, pa.ChunkedArray)
 
@@ -64,11 +65,11 @@ class Quarantine:
     def _of_task(self, rows: Iterable[Row]) -> Iterator[DataFile | LakegateError]:
         """Write the rows of a task, if there are any; yield why not, as a task cannot raise it."""
         parts = _parts(rows)
-        if first := next(parts, None):
-            try:
-                yield self._written(chain([first], parts))
-            except LakegateError as error:
-                yield error
+        try:
+            while first := next(parts, None):
+                yield self._written(chain([first], islice(parts, _MOST_PARTS)))
+        except LakegateError as error:
+            yield error
 
     def _written(self, rows: Iterable[tuple[Any, Any]]) -> DataFile:
         """Write rows, given as texts and their reasons, which may be the same for all."""

@@ -33,6 +33,7 @@ from spark_jobs.files.arrow.types import schema_of
 from spark_jobs.files.arrow.values import trues
 from spark_jobs.files.text.csv import Header, header_of, typed_lines
 from spark_jobs.files.text.csv_rows import Options
+from spark_jobs.files.text.text_lines import BY_BYTES
 from spark_jobs.schema.compare import compare
 
 _MARK = b"\xef\xbb\xbf"
@@ -132,6 +133,8 @@ def _in_utf8(block: Block, encoding: str) -> bytes:
         return block.body.removeprefix(_MARK) if block.is_first else block.body
     if block.is_first and block.body.startswith(_MARK):
         raise MustRewrite("it begins with the mark of another encoding")
+    if encoding not in BY_BYTES and block.body.count(b"\r") not in (0, block.body.count(b"\n")):
+        raise MustRewrite("its lines have different ends")
     try:
         return block.body.decode(encoding).encode()
     except UnicodeDecodeError as error:

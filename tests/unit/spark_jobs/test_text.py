@@ -106,6 +106,18 @@ def test_csv_is_decoded_by_its_options(
     assert decoded(tmp_path, body.encode(), contract("csv", "id", "name", **options)) == rows
 
 
+@pytest.mark.parametrize("encoding", ["ISO-8859-1", "WINDOWS-1252"])
+def test_letters_of_one_byte_are_decoded(tmp_path: Path, encoding: str) -> None:
+    """A Western encoding is read as well; a mark of UTF-8 and a byte without a letter are Spark's."""
+    asked = contract("csv", "id", "name", encoding=encoding)
+    body = "id,name\r\n1,Größe\r\n".encode(encoding)
+    assert decoded(tmp_path, body, asked) == [(1, "Größe")]
+    left = [b"\xef\xbb\xbf" + body]
+    if encoding == "WINDOWS-1252":  # of which Spark's reader wants one line end
+        left += [body + b"2,\x81\r\n", body + b"2,b\n"]
+    assert [decoded(tmp_path, each, asked) for each in left] == [None] * len(left)
+
+
 def test_a_decimal_comma_is_decoded(tmp_path: Path) -> None:
     """Numbers have the contract's decimal separator; a thousands separator makes a bad row."""
     asked = contract("csv", "id", "name", "amount", "size", delimiter=";", decimalSeparator=",")

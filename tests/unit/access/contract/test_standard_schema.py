@@ -125,6 +125,11 @@ def aliased(columns: int) -> str:
     return contract_text(first + "".join(made.format(n) for n in range(columns)))
 
 
+def listed(values: int) -> str:
+    made = ", ".join(f"{{value: v{n}}}" for n in range(values))
+    return contract_text(f"- {{name: c, logicalType: string, enum: [{made}]}}\n")
+
+
 def calls(work: Callable[[], object]) -> int:
     """Return how many functions are called to do the work, builtin ones too."""
     counted = 0
@@ -146,7 +151,15 @@ def calls(work: Callable[[], object]) -> int:
 @pytest.mark.parametrize("work", [check, parse])
 @pytest.mark.parametrize(
     ("make", "size"),
-    [(nested, 11), (wide, 60), (ruled, 60), (queried, 40), (wrong, 60), (aliased, 60)],
+    [
+        (nested, 11),
+        (wide, 60),
+        (ruled, 60),
+        (queried, 40),
+        (wrong, 60),
+        (aliased, 60),
+        (listed, 60),
+    ],
 )
 def test_twice_the_contract_takes_twice_the_work(
     work: Any, make: Callable[[int], str], size: int
