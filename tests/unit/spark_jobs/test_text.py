@@ -108,7 +108,7 @@ def test_csv_is_decoded_by_its_options(
 
 @pytest.mark.parametrize("encoding", ["ISO-8859-1", "WINDOWS-1252"])
 def test_letters_of_one_byte_are_decoded(tmp_path: Path, encoding: str) -> None:
-    """A Western encoding is read as well; a mark of UTF-8 and a byte without a letter are Spark's."""
+    """Western encodings are read; a mark of UTF-8 and a byte without a letter are Spark's."""
     asked = contract("csv", "id", "name", encoding=encoding)
     body = "id,name\r\n1,Größe\r\n".encode(encoding)
     assert decoded(tmp_path, body, asked) == [(1, "Größe")]
