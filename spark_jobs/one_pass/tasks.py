@@ -23,6 +23,7 @@ from spark_jobs.audit.keys.counts import Keys
 from spark_jobs.files.arrow.parquet import MustRewrite
 from spark_jobs.files.arrow.text import TextRows
 from spark_jobs.one_pass.examined import Examined, Part, together
+from spark_jobs.spark.errors import returned
 from spark_jobs.spark.jvm import JavaError
 
 _MOST_APART = 16 << 20  # bytes of rows that stay out of the table, which a task returns
@@ -44,7 +45,7 @@ def spread(
     done = spark.sparkContext.parallelize(items, len(items)).map(partial(_or_reason, work))
     done.persist(StorageLevel.DISK_ONLY)  # so that no part is read twice
     try:
-        parts = _sound(done.map(_without_keys).collect())
+        parts: list[Part] = returned(done.map(_without_keys).collect())
         is_keyed = any(check.basis.metric in KEYED for check in contract.checks)
         return together(parts, contract, read, _counted(done) if is_keyed else {})
     except JavaError as error:
@@ -61,15 +62,6 @@ def _or_reason(work: Callable[[_Item], Part], item: _Item) -> _Found:
     except (MustRewrite, LakegateError) as why:
         return why
     return part
-
-
-def _sound(outcomes: Iterable[_Found]) -> list[Part]:
-    parts: list[Part] = []
-    for each in outcomes:
-        if not isinstance(each, Part):
-            raise each
-        parts.append(each)
-    return parts
 
 
 def _without_keys(part: _Found) -> _Found:

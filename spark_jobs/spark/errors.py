@@ -1,12 +1,15 @@
 """Translate Java's exceptions into Permanent (the file's fault) and Transient errors."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError, Permanent, Transient
 from lakegate.refusals import RightMissing
 from lakegate.tokens import TokenRefused
+
+_T = TypeVar("_T")
 
 
 class Quoting(Permanent):
@@ -25,6 +28,16 @@ def masked(error: LakegateError, contract: Contract | None) -> LakegateError:
     if isinstance(error, Quoting) and contract and contract.quotes_files:
         return Permanent(error.code, error.in_full)
     return error
+
+
+def returned(outcomes: Iterable[_T | Exception]) -> list[_T]:
+    """Return what tasks have made; raise an error among it, which a task can only return."""
+    made: list[_T] = []
+    for each in outcomes:
+        if isinstance(each, Exception):
+            raise each
+        made.append(each)
+    return made
 
 
 # Where exceptions of storage, of its rights, of the catalog and of the network come from. One that

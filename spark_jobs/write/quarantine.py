@@ -21,7 +21,7 @@ from spark_jobs.files.arrow.text import Unparseable
 from spark_jobs.files.source import BAD_ROW
 from spark_jobs.files.text.text_lines import LINE
 from spark_jobs.lake.storage import Storage
-from spark_jobs.spark.errors import explain
+from spark_jobs.spark.errors import explain, returned
 from spark_jobs.spark.jvm import JavaError
 from spark_jobs.write.history_files import arrow_schema, new_prefix
 
@@ -48,11 +48,7 @@ class Quarantine:
             out = rows.select("row", "reasons").rdd.mapPartitions(self._of_task).collect()
         except JavaError as error:
             raise explain(error, "the rows for quarantine cannot be written") from error
-        files: list[DataFile] = []
-        for each in out:
-            if isinstance(each, LakegateError):
-                raise each
-            files.append(each)
+        files: list[DataFile] = returned(out)
         return tuple(files)
 
     def write_unparseable(self, rows: Unparseable) -> DataFile:
@@ -73,13 +69,13 @@ class Quarantine:
 
     def _written(self, rows: Iterable[tuple[Any, Any]]) -> DataFile:
         """Write rows, given as texts and their reasons, which may be the same for all."""
-        schema, count = arrow_schema(QUARANTINE), 0
+        schema, same, count = arrow_schema(QUARANTINE), self._run_values, 0
         options = {"compression": "zstd", "store_schema": False}
         address = self.storage.address(f"{new_prefix(QUARANTINE, self.storage)}.parquet")
         with self.storage.new_object(address) as sink:
             with pq.ParquetWriter(sink, schema, **options) as writer:
                 for texts, reasons in rows:
-                    columns = {**self._run_values, "row": texts, "reasons": reasons}
+                    columns = {**same, "row": texts, "reasons": reasons}
                     writer.write_table(_table(columns, schema, len(texts)))
                     count += len(texts)
             size = sink.tell()

@@ -38,8 +38,7 @@ from spark_jobs.schema.compare import compare
 
 _MARK = b"\xef\xbb\xbf"
 _MOST_CELLS = 10_000
-# Encodings in which a line end is one byte that no other character contains.
-_ENCODINGS = ("UTF-8", "ISO-8859-1", "WINDOWS-1252")
+_ENCODINGS = (*BY_BYTES, "WINDOWS-1252")  # of which a line end is one byte, too
 
 
 def csv_rows(head: bytes, contract: Contract) -> TextRows:
