@@ -11,7 +11,7 @@ from infra.local.ministack import KeyFiles
 from infra.setup import deploy_environment
 from infra.versions import LAMBDA_PYTHON
 from lakegate.nessie_tokens import Keys, keep
-from tests.deploy import bare
+from tests.deploy import bare, deployer
 from tests.deploy.account import Account, running
 from tests.deploy.bare import ROOT, Cloud
 from tests.deploy.platform import Platforms
@@ -40,14 +40,23 @@ def lambda_python() -> None:
 
 
 @pytest.fixture(scope="session")
+def ann(cloud: Cloud) -> dict[str, str]:
+    """Return the session of a person with the deployer's policies alone."""
+    return deployer.session(cloud)
+
+
+@pytest.fixture(scope="session")
 def checkout(
-    lambda_python: None, cloud: Cloud, tmp_path_factory: pytest.TempPathFactory
+    lambda_python: None,
+    cloud: Cloud,
+    ann: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Checkout:
-    """Return a checkout from which osls deployed the cloud's stage."""
+    """Return a checkout from which the deployer deployed the cloud's stage by osls."""
     assert deploy_environment(ROOT).is_current(), "run `make deploy-tools`"
     with cloud.entered():
         checkout = Checkout.of(cloud, tmp_path_factory.mktemp("checkout"))
-        checkout.run(FIRST)
+        checkout.run(FIRST, caller=ann)
     return checkout
 
 

@@ -15,6 +15,7 @@ from functions.operations.reconcile.compare import reconciled
 from infra.aws.losses import HOLDS
 from infra.local import ministack
 from lakegate.job.landing import LandedObject, ingestion_id
+from tests.deploy import deployer
 from tests.deploy.bare import STAGE, Cloud
 from tests.deploy.tools import Checkout, commands
 from tests.e2e.conftest import Gate, contract
@@ -24,6 +25,8 @@ pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]  # on a busy machine
 
 _TABLE = "shop.orders"
 _ids = count(1000)
+# The first finds what this machine lacks, the second tells how to rotate foreign tokens.
+_ALSO = ("doctor", "rotate")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -52,14 +55,17 @@ def test_a_tool_deploys_an_empty_stage(cloud: Cloud) -> None:
     assert gate.rows(_TABLE) == [(1, 5.0), (2, 6.0)]
 
 
-def test_every_command_in_the_guide_works(cloud: Cloud, checkout: Checkout) -> None:
+def test_every_command_in_the_guide_works(
+    cloud: Cloud, checkout: Checkout, ann: dict[str, str]
+) -> None:
     """The tools deploy the stack in turn, take it down, and restore it with the same data.
 
-    osls deploys a change of the job alone, and a function alone, which keeps its settings.
+    osls deploys a change of the job alone, and a function alone, which keeps its settings. Whoever
+    deploys needs the deployer's policies alone, except by `sam deploy`.
     """
     before, rows, known = holding(cloud), cloud.gate().rows(_TABLE), ledger(cloud)
     for script in commands("aws.md"):
-        follow(cloud, checkout, script.replace("dev", STAGE.name))
+        follow(cloud, checkout, script.replace("dev", STAGE.name), ann)
         if "destroy" in script:
             every = cloud.stacks.resources(STAGE.stack)
             assert not [each for each in every if "Lambda" in each.type]
@@ -70,11 +76,16 @@ def test_every_command_in_the_guide_works(cloud: Cloud, checkout: Checkout) -> N
     assert ledger(cloud) >= known
     see_through(cloud.gate(), "back")
     assert not reconciled(cloud.gate().adapters).problems
+    for other in (f"lakegate --stage {STAGE.name} {command} || true" for command in _ALSO):
+        checkout.run(other, caller=ann)
+    deployer.assert_allowed_and_listed(cloud)
 
 
-def follow(cloud: Cloud, checkout: Checkout, script: str) -> None:
+def follow(cloud: Cloud, checkout: Checkout, script: str, ann: dict[str, str]) -> None:
     """Run commands of the guide, and assert what some of them promise."""
-    run = partial(checkout.run, given=f"{STAGE.name}\n")
+    deploys = script.startswith(("lakegate deploy", "lakegate destroy", "npm run deploy"))
+    caller = ann if deploys and "sam deploy" not in script else None  # which makes its own bucket
+    run = partial(checkout.run, given=f"{STAGE.name}\n", caller=caller)
     if script.startswith("npm run deploy"):
         change(checkout, "spark_jobs/main.py")
         run(script)

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,14 +63,18 @@ class Checkout:
         program.chmod(0o755)
         return cls(root)
 
-    def run(self, script: str, given: str = "") -> str:
-        """Run shell commands with `given` as typed input; return their output. All must succeed."""
+    def run(self, script: str, given: str = "", caller: Mapping[str, str] | None = None) -> str:
+        """Run shell commands with `given` as typed input; return their output. All must succeed.
+
+        They run as the account's root, or with the variables of a caller's session.
+        """
         tools = (self.root / "bin", ROOT / ".venv-deploy/bin")
         path = ":".join([*map(str, tools), os.environ["PATH"]])
+        own = {"HOME": str(self.root / "home"), "PATH": path}
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", script],
             cwd=self.root,
-            env={**os.environ, **_ENVIRONMENT, "HOME": str(self.root / "home"), "PATH": path},
+            env={**os.environ, **_ENVIRONMENT, **own, **(caller or {})},
             input=given,
             capture_output=True,
             text=True,
