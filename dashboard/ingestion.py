@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from access.ingestions.outcomes import branch, job_run, published_together
-from access.ingestions.shown_report import concealed
+from access.ingestions.shown import concealed
 from access.ingestions.undone import undone
 from dashboard.formatting import size
 from dashboard.timeline import Step, timeline

@@ -5,7 +5,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from access.ingestions.shown_report import Concealment, masked
+from access.ingestions.concealment import Concealment, masked
+from access.ingestions.shown import concealed
 from access.tables.check_sql import about_rows
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing
@@ -124,7 +125,7 @@ def inspection(
     UNKNOWN_CHECK, UNKNOWN_CONTRACT if the contract of its audit is lost, and UNKNOWN_REFERENCE if
     its branch is deleted.
     """
-    report = audit_of(adapters, ingestion)
+    report = _told_audit(adapters, ingestion, reveal=question.reveal)
     results = _asked(report, question.check)
     told = report.rows_written and any(result.samples for result in results)
     if not results or not (report.audited_hash or told):
@@ -192,6 +193,11 @@ def audit_of(adapters: Adapters, ingestion: Ingestion) -> AuditReport:
         pass
     message = f"{ingestion.id} is {ingestion.state} and has no audit report"
     raise LakegateError("NO_REPORT", f"{message}\nDetails: `lakegate show {ingestion.id}`")
+
+
+def _told_audit(adapters: Adapters, ingestion: Ingestion, *, reveal: bool) -> AuditReport:
+    report = audit_of(adapters, ingestion)
+    return report if reveal else concealed(adapters, ingestion, report)
 
 
 def _asked(report: AuditReport, check: str) -> tuple[CheckResult, ...]:

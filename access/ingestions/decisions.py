@@ -66,7 +66,7 @@ def publish(
     `confirm` takes a sentence for people, and raises to stop. Raises LakegateError as
     `functions.operations.decisions.failed.publish_anyway` does.
     """
-    from access.ingestions.shown_report import shown_report
+    from access.ingestions.shown import shown_report
     from functions.operations.decisions import failed
     from functions.operations.decisions.preconditions import require_publishable
 

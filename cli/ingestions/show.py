@@ -28,7 +28,7 @@ def show(
 ) -> None:
     """Show one ingestion: its steps, branch, hashes, job run and audit report."""
     # S3's adapter, which help does not need
-    from access.ingestions.shown_report import shown_or_why
+    from access.ingestions.shown import shown_or_why
     from access.ingestions.undone import undone
 
     adapters = find(context.obj).adapters()

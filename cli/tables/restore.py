@@ -9,7 +9,7 @@ from rich.text import Text
 
 from access.deployment.choice import find
 from access.deployment.deployment import Deployment
-from access.ingestions.shown_report import Concealment
+from access.ingestions.concealment import Concealment
 from cli.console import audit, terminal
 from cli.console.options import Seconds, Wait, Yes, confirm, named, since
 from cli.tables.requested import follow

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from access.ingestions.shown_report import shown_report
+from access.ingestions.shown import shown_report
 from functions.model.ingestion import Ingestion
 from lakegate.audit.diagnosis import BadCell
 from lakegate.audit.report import READABLE, AuditReport, Baseline
