@@ -58,14 +58,16 @@ def _hidden_of(known: _Known, ingestion: Ingestion, table: str) -> Concealment:
 
 
 def _shown(one: Ingestion, hidden_of: _Hidden) -> Ingestion:
-    if not one.audit.checks and (not one.reason or one.state is State.IGNORED):
+    """Return one as people may see it; why it was ignored quotes no data."""
+    quotes = one.reason is not None and one.state is not State.IGNORED
+    if not one.audit.checks and not quotes:
         return one
     checks = tuple(
         {**each, **_changes(each, hidden_of(each.get("table") or one.table))}
         for each in one.audit.checks
     )
     told = one.but(audit=replace(one.audit, checks=checks))
-    if one.reason and any(hidden_of(table).grew for table in one.tables):
+    if one.reason and quotes and any(hidden_of(table).grew for table in one.tables):
         return told.but(reason=_reason(one.reason, checks))
     return told
 

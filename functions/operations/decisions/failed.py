@@ -122,7 +122,7 @@ def publish_anyway(
 def _require_seen(seen: Ingestion, now: Ingestion) -> None:
     """Raise LakegateError MOVED_ON where it failed again, for another reason than a person saw."""
     if now.reason and now.reason_code != seen.reason_code:
-        message = f"it is {now.state} for another reason by now: {now.reason_code}"
+        message = f"it is {now.state} for another reason by now: {now.reason.message}"
         raise LakegateError("MOVED_ON", message)
 
 
