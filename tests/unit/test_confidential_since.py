@@ -216,6 +216,7 @@ def test_words_are_hidden_where_a_contract_hides_more(
     reason = people.ingestion.reason
     assert reason
     assert (HIDDEN in reason.message, SECRET in reason.message) == (hides, not hides)
+    assert (SECRET in as_json(people)) is not hides
     assert not hides or reason.message.startswith("id.required, id.mean, file.columns failed; ")
 
 
