@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from functions.adapters.s3 import Lake, Missing, contract_key
+from functions.adapters.s3 import Lake, Missing
 from functions.model.ingestion import Ingestion
 from lakegate.audit.diagnosis import HIDDEN, WHOLE, cell_told
 from lakegate.audit.report import ADDRESS, PLACE, TIMES
@@ -50,7 +50,7 @@ _EVERYTHING = Concealment(every=True, columns=frozenset())
 def hidden_now(lake: Lake, key: str, version: str) -> Concealment:
     """Return what the contract in force under a key hides; its `version` was that of an audit.
 
-    It hides everything if it cannot be read. An audit by a lost version showed everything.
+    It hides everything if it cannot be read. An audit by an unknown version showed everything.
     """
     try:
         stored = lake.contract_at(key, "")
@@ -59,7 +59,7 @@ def hidden_now(lake: Lake, key: str, version: str) -> Concealment:
     except ContractInvalid:
         return _EVERYTHING.since(_hidden_then(lake, key, version))
     now = Concealment.by((stored.contract,))
-    if now == _NOTHING or stored.version == version:
+    if now == _NOTHING or (version and stored.version == version):
         return now
     return now.since(_hidden_then(lake, key, version))
 
@@ -74,11 +74,10 @@ def _hidden_then(lake: Lake, key: str, version: str) -> Concealment:
 def stored_contract(ingestion: Ingestion, table: str) -> tuple[str, str]:
     """Return key and version of the contract by which one of its tables' files was audited.
 
-    The version is "" if the ledger has lost it.
+    Both are "" if the ledger was rebuilt from the report alone.
     """
-    parts = {part.table: (part.contract_key, part.contract_version) for part in ingestion.parts}
-    key, version = parts.get(table) or ingestion.terms.contract
-    return (key, version) if key else (contract_key(table), "")
+    tables = [part.table for part in ingestion.parts] or [table]
+    return dict(zip(tables, ingestion.contracts, strict=True)).get(table, ("", ""))
 
 
 def masked(sample: Mapping[str, Any], hidden: Concealment) -> Mapping[str, Any]:

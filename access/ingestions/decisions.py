@@ -46,8 +46,7 @@ def with_cause(adapters: Adapters, cause: str) -> list[Ingestion]:
 
 
 def _has_words(ingestion: Ingestion, words: str) -> bool:
-    reason = ingestion.reason
-    told = f"{reason.code} {reason.message}" if reason else ""
+    told = f"{ingestion.reason_code} {ingestion.reason_text}"
     return words.lower() in told.lower()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from access.ingestions.concealment import Concealment, hidden_now, masked, stored_contract
 from functions.adapters.all import Adapters
-from functions.adapters.s3 import Lake
+from functions.adapters.s3 import Lake, contract_key
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.outcome.reports import report_of
 from lakegate.audit.diagnosis import HIDDEN
@@ -54,7 +54,8 @@ def concealed(adapters: Adapters, ingestion: Ingestion, report: AuditReport) -> 
 
 
 def _hidden_of(known: _Known, ingestion: Ingestion, table: str) -> Concealment:
-    return known(*stored_contract(ingestion, table))
+    key, version = stored_contract(ingestion, table)
+    return known(key or contract_key(table), version)
 
 
 def _shown(one: Ingestion, hidden_of: _Hidden) -> Ingestion:

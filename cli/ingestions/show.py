@@ -55,14 +55,13 @@ def page(
     verbose: bool = False,
 ) -> Group:
     """Render one ingestion with its progress, its rows' removal, steps, checks and samples."""
-    reason = ingestion.reason
     parts: list[RenderableType] = [
         terminal.facts(
             [
                 ("ingestion", ingestion.id),
                 ("state", terminal.state(ingestion)),
                 ("progress", progress),
-                ("reason", f"{reason.message} ({reason.code})" if reason else ""),
+                ("reason", ingestion.reason.with_code if ingestion.reason else ""),
                 *source(ingestion),
                 ("table", ", ".join(ingestion.tables)),
                 ("rows", rows_of(ingestion)),
