@@ -50,7 +50,8 @@ def shown_or_why(adapters: Adapters, ingestion: Ingestion) -> tuple[AuditReport 
 
 def concealed(adapters: Adapters, ingestion: Ingestion, report: AuditReport) -> AuditReport:
     """Return an ingestion's report without what the contracts in force hide."""
-    return _without(report, partial(_hidden_of, partial(hidden_now, adapters.lake), ingestion))
+    known = cache(partial(hidden_now, adapters.lake))
+    return _without(report, partial(_hidden_of, known, ingestion))
 
 
 def _hidden_of(known: _Known, ingestion: Ingestion, table: str) -> Concealment:

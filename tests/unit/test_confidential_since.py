@@ -26,6 +26,7 @@ from access.ingestions.shown import shown, shown_or_why
 from access.sensors.arrivals import NotPublished, is_published, known, landed
 from cli.console import json_output
 from cli.ingestions import inspect, runs, show, wait
+from cli.ledger.rebuild import document
 from dashboard.views import inbox as inbox_page
 from dashboard.views import ingestion as ingestion_page
 from functions.adapters.all import Adapters
@@ -33,6 +34,7 @@ from functions.adapters.ledger.ledger import Ledger
 from functions.model.ingestion import Ingestion, State
 from functions.operations.decisions.cause import refusal
 from functions.operations.decisions.failed import Outcome
+from functions.operations.recovery.rebuild_ledger import rebuild
 from lakegate.audit.diagnosis import WrongColumns
 from lakegate.audit.report import AuditReport, Reason
 from lakegate.errors import LakegateError
@@ -138,6 +140,12 @@ def page(people: People, view: Callable[[Any], None]) -> str:
     return "\n".join([everything(app), *(each.value.to_string() for each in app.dataframe)])
 
 
+def rebuilt(people: People) -> str:
+    people.inside.ledger.lose()
+    lost: Any = people.inside.adapters
+    return json_output.text(document(lost.lake, list(rebuild(lost, dry_run=True))))
+
+
 def as_json(people: People) -> str:
     return json_output.text(json_output.with_report(people.ingestion, report(people)))
 
@@ -165,6 +173,7 @@ DISPLAYS: dict[str, Callable[[People], str]] = {
     ),
     "drop --wait": explained,
     "inspect": inspected,
+    "ledger rebuild --json": rebuilt,
     "what a command for a group refuses": lambda people: refusal(
         people.ingestion, Outcome(people.ingestion)
     ),
