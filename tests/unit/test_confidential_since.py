@@ -141,8 +141,10 @@ def page(people: People, view: Callable[[Any], None]) -> str:
 
 
 def rebuilt(people: People) -> str:
-    people.inside.ledger.lose()
     lost: Any = people.inside.adapters
+    if not people.inside.ledger.has_lost:
+        people.inside.jobs.lose(people.ingestion.job_run)
+        people.inside.ledger.lose()
     return json_output.text(document(lost.lake, list(rebuild(lost, dry_run=True))))
 
 
