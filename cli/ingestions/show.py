@@ -28,7 +28,7 @@ def show(
 ) -> None:
     """Show one ingestion: its steps, branch, hashes, job run and audit report."""
     # S3's adapter, which help does not need
-    from access.ingestions.shown_report import shown_or_why
+    from access.ingestions.shown import shown_or_why
     from access.ingestions.undone import undone
 
     adapters = find(context.obj).adapters()
@@ -55,14 +55,13 @@ def page(
     verbose: bool = False,
 ) -> Group:
     """Render one ingestion with its progress, its rows' removal, steps, checks and samples."""
-    reason = ingestion.reason
     parts: list[RenderableType] = [
         terminal.facts(
             [
                 ("ingestion", ingestion.id),
                 ("state", terminal.state(ingestion)),
                 ("progress", progress),
-                ("reason", f"{reason.message} ({reason.code})" if reason else ""),
+                ("reason", ingestion.reason.with_code if ingestion.reason else ""),
                 *source(ingestion),
                 ("table", ", ".join(ingestion.tables)),
                 ("rows", rows_of(ingestion)),
