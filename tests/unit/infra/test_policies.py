@@ -511,6 +511,15 @@ def test_everything_that_stores_is_encrypted_by_the_key() -> None:
                     assert (KEY in str(encrypted)) is bool(given), name
 
 
+def test_a_database_has_the_key_that_it_was_made_with() -> None:
+    """Another parameter names it, as RDS changes no database's key."""
+    for given in (KEY, ""):
+        file = ROOT / "infra/platform.yml"
+        read = Compiled.of(file, KmsKeyArn=KEY, DatabaseKeyArn=given)
+        made = read.resolve(read.resources["Database"]["Properties"])
+        assert made.get("KmsKeyId", "") == given
+
+
 def test_only_alerts_read_where_they_were_posted() -> None:
     """Only the alert function reads and writes the table of threads."""
     for name, role in ROLES.items():

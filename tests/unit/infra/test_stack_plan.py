@@ -12,7 +12,7 @@ from moto import mock_aws
 
 from infra import template
 from infra.aws.facts import PLATFORM, check_platform
-from infra.aws.losses import refuse_another_key, refuse_another_lake
+from infra.aws.losses import database_key, refuse_another_key, refuse_another_lake
 from infra.aws.site import Site, choices, connect, has_own_platform
 from infra.stack_spec import is_production, parameters, refuse_unfit, refuse_unknown
 from infra.stage import Stage, checked_name
@@ -41,11 +41,11 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
         yield connect(_STAGE, boto3.client, lambda _: None)
 
 
-def deployed(site: Site, **parameters: str) -> None:
-    """Deploy the stage's stack with these values of its parameters."""
+def deployed(site: Site, stack: str = _STAGE.stack, **parameters: str) -> None:
+    """Deploy a stack of the stage with these values of its parameters."""
     known = {name: {"Type": "String", "Default": value} for name, value in parameters.items()}
     body = {"Parameters": known, "Resources": {"One": _ONE}}
-    planned = site.stacks.plan(_STAGE.stack, {"TemplateBody": json.dumps(body)}, {})
+    planned = site.stacks.plan(stack, {"TemplateBody": json.dumps(body)}, {})
     assert planned
     site.stacks.carry_out(planned)
 
@@ -75,6 +75,16 @@ def test_a_stage_keeps_its_key_and_its_lake(
     for other in ({}, {name: "new"}):
         with pytest.raises(LakegateError, match=said):
             refuse(site, other)
+
+
+@pytest.mark.parametrize("made", [{}, {"DatabaseKeyArn": ""}, {"DatabaseKeyArn": "older"}])
+def test_a_database_keeps_the_key_that_it_was_made_with(site: Site, made: dict[str, str]) -> None:
+    """A new one gets the stage's; for another key RDS would make an empty database."""
+    assert database_key(site, {"KmsKeyArn": "ours"}) == {"DatabaseKeyArn": "ours"}
+    assert database_key(site, {}) == {"DatabaseKeyArn": ""}
+    deployed(site, _STAGE.platform_stack, **made)
+    kept = {"DatabaseKeyArn": made.get("DatabaseKeyArn", "")}
+    assert database_key(site, {"KmsKeyArn": "ours"}) == kept
 
 
 def test_a_stage_keeps_a_lake_of_its_own(site: Site) -> None:
