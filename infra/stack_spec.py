@@ -13,14 +13,12 @@ from infra.cloudformation import Change
 from infra.stage import Stage
 from infra.template import Template
 from lakegate.errors import LakegateError
+from lakegate.job.workers import bounds
 
 _FROM_SSM = "AWS::SSM::Parameter::Value<"
 _IN_REGION = re.compile(r"arn:[^:]+:[^:]+:([a-z0-9-]+):")
 _FUNCTION = "AWS::Serverless::Function"
 _MOST_SETTINGS = 4096  # bytes of a function's environment as JSON (AWS Lambda, "Lambda quotas")
-# Gigabytes of a worker by its vCPUs, the least and the most (EMR Serverless User Guide, "Supported
-# worker configurations"); a tenth comes to the JVM's memory.
-_GIGABYTES = {1: (2, 8), 2: (4, 16), 4: (8, 30), 8: (16, 60), 16: (32, 120)}
 _QUEUES = {"Fn::Sub": "https://sqs.${AWS::Region}.amazonaws.com/${AWS::AccountId}/"}
 _NAMED_BY = {**template.NAMED_BY, "AWS::SQS::Queue": "QueueName"}
 _RANDOM = "0123456789ab"  # which CloudFormation adds to a role's name
@@ -102,7 +100,7 @@ def _unfit_together(known: Mapping[str, str]) -> Iterator[str]:
         least = f"{timeout} (FunctionTimeout) at least, better six times that"
         yield f"VisibilityTimeout is {hidden!r}: it must be {least}"
     memory, cores = known["JobWorkerMemory"], int(known["JobWorkerCores"])
-    low, high = _GIGABYTES[cores]
+    low, high = bounds(cores)  # a tenth comes to the JVM's memory
     if not low <= ceil(int(memory[:-1]) * 11 / 10) <= high:
         wanted = f"{low} to {high} GB with a tenth more, as JobWorkerCores is {cores}"
         yield f"JobWorkerMemory is {memory!r}: it must be {wanted}"

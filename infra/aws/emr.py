@@ -5,12 +5,12 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from math import ceil
 from typing import Any
 
 from infra.aws.site import Site
 from infra.cloudformation import Change, Tell, translated
 from lakegate.errors import LakegateError
+from lakegate.job.workers import rounded
 
 APPLICATION = "AWS::EMRServerless::Application"
 
@@ -24,9 +24,6 @@ _ZONES = {
 _QUOTA = "L-D05C8A75"  # "Max concurrent vCPUs per account"; 16 in a new account
 _GB_OF_A_CPU = 4
 _OF_A_SHARED_RUN = 5  # a driver and four executors of 1 vCPU each (functions/adapters/emr.py)
-# Gigabytes to whose multiples EMR Serverless rounds a worker's memory up, by its vCPUs (EMR
-# Serverless User Guide, "Supported worker configurations").
-_STEPS = {8: 4, 16: 8}
 _OF_A_STAGE = "lakegate-"  # how the name of a stage's application begins
 _PAUSE = 1.0
 _RESTS = ("CREATED", "STOPPED", "TERMINATED")
@@ -130,9 +127,11 @@ def capacity(site: Site, defaults: Mapping[str, str], chosen: Mapping[str, str])
 
 def _worker(known: Mapping[str, str]) -> tuple[int, int]:
     """Return the vCPUs of an own run's worker, and its gigabytes; a tenth comes to the JVM's."""
-    cores = _number(known, "JobWorkerCores", 1)
-    jvm, step = int(known["JobWorkerMemory"].removesuffix("g")), _STEPS.get(cores, 1)
-    return cores, step * ceil(jvm * 11 / 10 / step)
+    cores, jvm = (
+        _number(known, "JobWorkerCores", 1),
+        int(known["JobWorkerMemory"].removesuffix("g")),
+    )
+    return cores, rounded(cores, jvm * 11 / 10)
 
 
 def _number(settings: Mapping[str, str], name: str, least: int = 0) -> int:
