@@ -101,7 +101,7 @@ class TestARun:
         """The driver gets spark-submit's settings and files, without its size."""
         parameters = (
             f"--conf spark.a=1 --conf 'spark.b=x y' --py-files {tmp_path}/a.zip,{tmp_path}/b.py"
-            " --conf spark.executor.memory=2g --executor-cores 4"
+            " --conf spark.executor.memory=2g --conf spark.executor.cores=4"
             f" --conf spark.archives={tmp_path}/c.zip#c --conf spark.executorEnv.PYTHONPATH=./c"
             " --conf spark.emr-serverless.driverEnv.PYTHONPATH=./c"
         )
@@ -153,7 +153,6 @@ class TestARun:
             ("--class Main", "sparkSubmitParameters"),
             ("--conf novalue", "sparkSubmitParameters"),
             ("--conf 'open", "sparkSubmitParameters"),
-            ("--jars /opt/none.jar", "none.jar"),
             ("--conf spark.jars=/usr/share/aws/iceberg/lib/iceberg.jar", "iceberg.jar"),
             ("--conf spark.archives=/opt/none.zip#libraries", "none.zip"),
         ],
