@@ -13,14 +13,12 @@ from infra.cloudformation import Change
 from infra.stage import Stage
 from infra.template import Template
 from lakegate.errors import LakegateError
+from lakegate.job.workers import bounds
 
 _FROM_SSM = "AWS::SSM::Parameter::Value<"
 _IN_REGION = re.compile(r"arn:[^:]+:[^:]+:([a-z0-9-]+):")
 _FUNCTION = "AWS::Serverless::Function"
 _MOST_SETTINGS = 4096  # bytes of a function's environment as JSON (AWS Lambda, "Lambda quotas")
-# Gigabytes of a worker by its vCPUs, the least and the most (EMR Serverless User Guide, "Supported
-# worker configurations"); a tenth comes to the JVM's memory.
-_GIGABYTES = {1: (2, 8), 2: (4, 16), 4: (8, 30), 8: (16, 60), 16: (32, 120)}
 _QUEUES = {"Fn::Sub": "https://sqs.${AWS::Region}.amazonaws.com/${AWS::AccountId}/"}
 _NAMED_BY = {**template.NAMED_BY, "AWS::SQS::Queue": "QueueName"}
 _RANDOM = "0123456789ab"  # which CloudFormation adds to a role's name
@@ -102,7 +100,7 @@ def _unfit_together(known: Mapping[str, str]) -> Iterator[str]:
         least = f"{timeout} (FunctionTimeout) at least, better six times that"
         yield f"VisibilityTimeout is {hidden!r}: it must be {least}"
     memory, cores = known["JobWorkerMemory"], int(known["JobWorkerCores"])
-    low, high = _GIGABYTES[cores]
+    low, high = bounds(cores)  # a tenth comes to the JVM's memory
     if not low <= ceil(int(memory[:-1]) * 11 / 10) <= high:
         wanted = f"{low} to {high} GB with a tenth more, as JobWorkerCores is {cores}"
         yield f"JobWorkerMemory is {memory!r}: it must be {wanted}"
@@ -134,13 +132,13 @@ def _too_long(
     for each in read["Resources"].values():
         if each["Type"] == _FUNCTION:
             variables = each["Properties"]["Environment"]["Variables"]
-            said = {name: _filled(value, known) for name, value in variables.items()}
+            said = {name: filled(value, known) for name, value in variables.items()}
             size = len(json.dumps(said, separators=(",", ":")))
             mine = chosen.keys() & set(template.references(variables))
             longest = sorted(mine, key=lambda name: -len(chosen[name]))[:2]
             if size > _MOST_SETTINGS:
                 yield (
-                    f"the settings of {_filled(each['Properties']['FunctionName'], known)} have"
+                    f"the settings of {filled(each['Properties']['FunctionName'], known)} have"
                     f" {size:,} bytes, and Lambda takes {_MOST_SETTINGS:,}: shorten"
                     f" {' or '.join(longest)}"
                 )
@@ -154,12 +152,12 @@ def _references(read: Template, stage: Stage, chosen: Mapping[str, str]) -> dict
     known |= {f"AWS::{name}": text for name, text in here.items()}
     for name, each in read["Resources"].items():
         by = _NAMED_BY.get(each["Type"], "")
-        own = _filled(each["Properties"][by], known) if by else f"{stage.stack}-{name}-{_RANDOM}"
-        known[name] = (_filled(_QUEUES, known) if by == "QueueName" else "") + own
+        own = filled(each["Properties"][by], known) if by else f"{stage.stack}-{name}-{_RANDOM}"
+        known[name] = (filled(_QUEUES, known) if by == "QueueName" else "") + own
     return known
 
 
-def _filled(value: Any, known: Mapping[str, str]) -> str:
+def filled(value: Any, known: Mapping[str, str]) -> str:
     """Return what a value becomes; of two that a condition chooses between the longer."""
     match value:
         case {"Ref": str(name)}:
@@ -167,10 +165,10 @@ def _filled(value: Any, known: Mapping[str, str]) -> str:
         case {"Fn::GetAtt": [str(name), "Arn"]}:
             return f"arn:aws:iam::{known['AWS::AccountId']}:role/{known[name]}"
         case {"Fn::If": [_, *both]}:
-            return max((_filled(each, known) for each in both), key=len)
+            return max((filled(each, known) for each in both), key=len)
         case {"Fn::Sub": [str(text), dict(own)]}:
-            more = {name: _filled(each, known) for name, each in own.items()}
-            return _filled({"Fn::Sub": text}, {**known, **more})
+            more = {name: filled(each, known) for name, each in own.items()}
+            return filled({"Fn::Sub": text}, {**known, **more})
         case {"Fn::Sub": str(text)}:
             return _PLACEHOLDER.sub(lambda found: known[found[1]], text)
     return str(value)

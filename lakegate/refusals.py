@@ -7,8 +7,12 @@ from contextlib import contextmanager
 from lakegate.errors import Permanent, Transient
 
 RIGHT_MISSING = "RIGHT_MISSING"
-# S3 answers a HEAD without a body, so that its error has only the status.
-_DENIED = ("AccessDenied", "AccessDeniedException", "AuthorizationError", "403")
+# S3 answers a HEAD without a body, so that its error has only the status. SQS and SNS say by a code
+# of their own that the caller may not use the key of a queue or a topic.
+_DENIED = (
+    *("AccessDenied", "AccessDeniedException", "AuthorizationError", "403"),
+    *("KMS.AccessDeniedException", "KMSAccessDenied"),
+)
 _SAID = re.compile(
     r"(?:assumed-role|role|user)/([^/\s]+)\S* is not authorized to perform: ([\w:-]+)"
     r"(?: on resource: \"?([^\s\"]+))?"

@@ -27,7 +27,7 @@ from infra import checkup, package, stack_spec, template
 from infra.aws import adoption, emr, stack_plan, tools
 from infra.aws.certificates import database, nessie
 from infra.aws.facts import JOB_RELEASE, NESSIE_CA, PLATFORM, check_platform
-from infra.aws.losses import loses, refuse_another, refuse_losses
+from infra.aws.losses import database_key, loses, refuse_another, refuse_losses
 from infra.aws.secrets import for_own_nessie
 from infra.aws.site import Site, choices, connect, has_own_platform, stage_here
 from infra.aws.tools import Tool
@@ -68,11 +68,11 @@ class _Order:
 
     def platform(self, public_key: str) -> StackSpec:
         """Return the wanted state of the platform's stack."""
-        defaults = template.defaults(*map(template.read, (_APP, _PLATFORM)))
         chosen = {
             **emr.zones(self.site),
+            **database_key(self.site, self.chosen),
             **self.chosen,
-            **emr.capacity(self.site, defaults, self.chosen),
+            **emr.capacity(self.site, _defaults(), self.chosen),
             **database.parameter(self.site, self.chosen),
             **nessie.parameters(self.site, self.chosen),
         }
@@ -139,7 +139,13 @@ def _refuse_unfit(site: Site, chosen: Mapping[str, str], *, own_platform: bool) 
     stack_spec.refuse_unknown(chosen, (_APP, _PLATFORM))
     told = "" if own_platform else nessie.longest_fact(chosen)
     stack_spec.refuse_unfit(site.stage, chosen, _APP, _PLATFORM, told)
+    if not own_platform:
+        emr.refuse_unfit(_defaults(), chosen)
     refuse_another(site, chosen)
+
+
+def _defaults() -> dict[str, str]:
+    return template.defaults(*map(template.read, (_APP, _PLATFORM)))
 
 
 def site_of(stage: str) -> Site:

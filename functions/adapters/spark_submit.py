@@ -5,13 +5,13 @@ GetJobRun shows it to everybody with read access, so it contains no secret.
 """
 
 from dataclasses import dataclass, replace
-from math import ceil
 from typing import Any
 
 from functions.model.budget import Use
 from functions.settings import Settings
 from lakegate.job.jobspec import AVRO, LIBRARIES, MAIN, PACKAGES, JobSpec
 from lakegate.job.shared_run import SharedRun
+from lakegate.job.workers import rounded
 
 # Where driver and executors unpack the libraries, in the directory that they start in.
 _UNPACKED = "libraries"
@@ -93,7 +93,7 @@ class WorkerSize:
         workers = 1 + self.executors
         heap = _gigabytes(self.memory)
         memory = heap + (_gigabytes(self.beside) if self.beside else heap * _BESIDE)
-        return Use(workers * self.cores * hours, workers * ceil(memory) * hours)
+        return Use(workers * self.cores * hours, workers * rounded(self.cores, memory) * hours)
 
 
 _BESIDE = 0.1  # of the JVM's memory is reserved beside it (Spark, "spark.driver.memoryOverhead")

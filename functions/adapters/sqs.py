@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # on_action must start fast
     from functions.model.messages.refresh import Refresh
     from functions.notifications.interactions import ActionRequest
 
-# Messages of one request (Amazon SQS, "SendMessageBatch"). Together they may have 256 KiB; one has
+# Messages of one request (Amazon SQS, "SendMessageBatch"). Together they may have 1 MiB; one has
 # 25 KB at most, as a reason is cut.
 _MOST_AT_ONCE = 10
 # Of the characters that JSON has unescaped, SQS refuses these (Amazon SQS, "SendMessage").

@@ -71,8 +71,13 @@ def check_dead_letters(queue: Queue) -> Finding:
     return warn(message, fix) if many else ok("empty")
 
 
-def check_application(application: Application, expected_label: str) -> list[Finding]:
-    """Check that the EMR application can run jobs of the required release."""
+def check_application(
+    application: Application, expected_label: str, least_cpus: int
+) -> list[Finding]:
+    """Check that the EMR application can run jobs of the required release.
+
+    One that has a job's vCPUs for its driver alone starts it, and its executor never comes.
+    """
     wrong = []
     if application.state not in _READY:
         fix = "create it with infra/platform.yml, and deploy again with its new id"
@@ -86,6 +91,10 @@ def check_application(application: Application, expected_label: str) -> list[Fin
         fix = f"deploy the platform with EmrRelease {expected_label}"
         message = f"runs {application.release_label}; the job requires {expected_label}"
         wrong.append(fail(message, fix))
+    if application.most_cpus is not None and application.most_cpus < least_cpus:
+        message = f"{application.id} has {application.most_cpus} vCPUs at most; a job takes"
+        fix = "raise its maximum capacity: until then jobs wait for an executor for ever"
+        wrong.append(fail(f"{message} {least_cpus}, for a driver and an executor", fix))
     return wrong or [ok(f"{application.id} is {application.state}, {application.release_label}")]
 
 

@@ -1,5 +1,6 @@
 """Read the state of the deployment's AWS resources; change nothing."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -80,7 +81,13 @@ class AwsProbe:
             state=application["state"],
             release_label=application["releaseLabel"],
             auto_start=application.get("autoStartConfiguration", {}).get("enabled", True),
+            most_cpus=_cpus(application.get("maximumCapacity", {}).get("cpu", "")),
         )
+
+
+def _cpus(amount: str) -> int | None:
+    """Return the number in an amount such as `64 vCPU`."""
+    return int(re.findall(r"\d+", amount)[0]) if amount else None
 
 
 @contextmanager

@@ -102,7 +102,7 @@ def _aws_checks(probes: Probes, expected: Expected) -> Iterator[Check]:
     for id_ in settings.emr_applications:
         yield Check(
             f"EMR application {id_}",
-            partial(_application, aws, id_, expected.emr_release_label),
+            partial(_application, probes, id_, expected.emr_release_label),
             "check the application's id, and that the network has its endpoint",
         )
     yield Check("job's code", lambda: [aws_checks.check_job_code(_job_code(probes))], _RIGHTS)
@@ -124,8 +124,11 @@ def _told(aws: AwsProbe, bucket: str) -> list[Finding]:
     return [aws_checks.check_event_bridge(is_told=aws.tells_event_bridge(bucket))]
 
 
-def _application(aws: AwsProbe, id_: str, label: str) -> list[Finding]:
-    return aws_checks.check_application(aws.application(id_), label)
+def _application(probes: Probes, id_: str, label: str) -> list[Finding]:
+    """Check an application; workers of own runs have the set size, those of shared ones 1 vCPU."""
+    settings = probes.settings
+    cores = settings.job_worker_cores if id_ == settings.emr_application_id else 1
+    return aws_checks.check_application(probes.aws.application(id_), label, 2 * cores)
 
 
 def _job_code(probes: Probes) -> Mapping[str, bool]:

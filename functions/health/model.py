@@ -139,9 +139,10 @@ class Queue:
 
 @dataclass(frozen=True)
 class Application:
-    """The EMR Serverless application."""
+    """The EMR Serverless application; `most_cpus` of all its workers, None without a bound."""
 
     id: str
     state: str
     release_label: str
     auto_start: bool
+    most_cpus: int | None = None

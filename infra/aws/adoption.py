@@ -5,28 +5,27 @@
 So does an older release with the logs of functions that it does not have.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from infra import template
 from infra.aws.site import Site
 from infra.cloudformation import Existing, translated
-from infra.stack_spec import StackSpec
+from infra.stack_spec import StackSpec, filled
 from infra.template import NAMED_BY, RETAINED, Template
 from lakegate.errors import LakegateError
 
 _TABLE = "AWS::DynamoDB::Table"
 _INDEXES = "GlobalSecondaryIndexes"
 _LOGS = "AWS::Logs::LogGroup"
-_PLACEHOLDER = re.compile(r"\$\{([^}]+)\}")
 
 
 def find(site: Site, wanted: StackSpec) -> list[Existing]:
     """Return what the stack does not have and could not create, as it is there already."""
-    deployed = _deployed(site, wanted.stack).get("Resources", {})
+    deployed, stage = _deployed(site, wanted.stack).get("Resources", {}), site.stage
+    known = {"Stage": stage.name, "AWS::AccountId": stage.account, "AWS::Region": stage.region}
     kept = [
-        Existing(name, resource["Type"], by, _named(resource["Properties"][by], site))
+        Existing(name, resource["Type"], by, filled(resource["Properties"][by], known))
         for name, resource in wanted.template["Resources"].items()
         if resource.get("DeletionPolicy") in RETAINED
         and name not in deployed
@@ -90,12 +89,6 @@ def _indexed(wanted: Mapping[str, Any], there: Mapping[str, Any]) -> dict[str, A
     kept = {name: value for name, value in wanted.items() if name != _INDEXES}
     kept |= {_INDEXES: indexes} if indexes else {}
     return kept | {"AttributeDefinitions": there["AttributeDefinitions"]}
-
-
-def _named(name: str | Mapping[str, str], site: Site) -> str:
-    text, stage = name if isinstance(name, str) else name["Fn::Sub"], site.stage
-    known = {"Stage": stage.name, "AWS::AccountId": stage.account, "AWS::Region": stage.region}
-    return _PLACEHOLDER.sub(lambda found: known[found[1]], text)
 
 
 def _is_there(site: Site, each: Existing) -> bool:

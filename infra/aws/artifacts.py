@@ -3,7 +3,7 @@
 import hashlib
 import json
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -66,7 +66,7 @@ class Artifacts:
         """Return whether the folder of the job's release in the lake has this file."""
         with _uploading("the job's code"):
             key = f"jobs/{package.job_release}/{name}"
-            return self._there(self._client.head_object, Bucket=self._stage.lake_bucket, Key=key)
+            return bool(self._found(self._client.head_object, self._stage.lake_bucket, Key=key))
 
     def put_job_file(self, package: Package, name: str, body: bytes) -> None:
         """Add a file to the folder of the job's release in the lake."""
@@ -93,10 +93,9 @@ class Artifacts:
         """
         whose = f"the bucket {bucket} must be this account's, and you need s3:ListBucket on it"
         with translated("BAD_SETTING", whose):
-            if not self.has_bucket(bucket):
-                return ""
-            answer = self._client.head_bucket(Bucket=bucket)
-        return str(answer["ResponseMetadata"]["HTTPHeaders"].get("x-amz-bucket-region", ""))
+            answer = self._found(self._client.head_bucket, bucket)
+        headers = answer["ResponseMetadata"]["HTTPHeaders"] if answer else {}
+        return str(headers.get("x-amz-bucket-region", ""))
 
     def _make_bucket(self) -> None:
         """Create a missing bucket; let it be private, versioned, and reached by TLS alone."""
@@ -119,32 +118,31 @@ class Artifacts:
 
     def has_bucket(self, bucket: str) -> bool:
         """Return whether the account has the bucket."""
-        return self._there(self._client.head_bucket, Bucket=bucket)
+        return bool(self._found(self._client.head_bucket, bucket))
 
     def _put_once(self, bucket: str, key: str, file: Path) -> None:
         """Upload a file unless the very same one is there, by the checksum that S3 made."""
-        owner = {"Bucket": bucket, "Key": key, "ExpectedBucketOwner": self._stage.account}
         content = file.read_bytes()
         checksum = b64encode(hashlib.sha256(content).digest()).decode()
-        if self._checksum(owner) != checksum:
-            self._client.put_object(**owner, Body=content, ChecksumSHA256=checksum)
+        head = self._client.head_object
+        there = self._found(head, bucket, Key=key, ChecksumMode="ENABLED")
+        if there.get("ChecksumSHA256") != checksum:
+            self._client.put_object(
+                Bucket=bucket,
+                Key=key,
+                Body=content,
+                ChecksumSHA256=checksum,
+                ExpectedBucketOwner=self._stage.account,
+            )
 
-    def _checksum(self, owner: Mapping[str, str]) -> str:
-        """Return the checksum of an object, "" if there is no object or it has none."""
-        if not self._there(self._client.head_object, Bucket=owner["Bucket"], Key=owner["Key"]):
-            return ""
-        answer = self._client.head_object(**owner, ChecksumMode="ENABLED")
-        return str(answer.get("ChecksumSHA256", ""))
-
-    def _there(self, ask: Callable[..., Any], **what: str) -> bool:
-        """Return whether S3 has it. A bucket of another account is an error."""
+    def _found(self, ask: Callable[..., Any], bucket: str, **what: str) -> dict[str, Any]:
+        """Return S3's answer, {} if it is not there. A bucket of another account is an error."""
         try:
-            ask(**what, ExpectedBucketOwner=self._stage.account)
+            return dict(ask(Bucket=bucket, ExpectedBucketOwner=self._stage.account, **what))
         except ClientError as error:
             if error.response["Error"]["Code"] in ("404", "NoSuchBucket", "NoSuchKey"):
-                return False
+                return {}
             raise
-        return True
 
 
 def _only_with_tls(arn: str) -> str:

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from infra.aws.site import Site
 from infra.cloudformation import Change, Tell, translated
 from lakegate.errors import LakegateError
+from lakegate.job.workers import rounded
 
 APPLICATION = "AWS::EMRServerless::Application"
 
@@ -47,6 +48,40 @@ def zones(site: Site) -> dict[str, str]:
     return {"ZoneA": fit[0], "ZoneB": fit[1]}
 
 
+def refuse_unfit(defaults: Mapping[str, str], chosen: Mapping[str, str]) -> None:
+    """Raise LakegateError BAD_SETTING for a capacity in which runs would wait for ever.
+
+    EMR Serverless takes it, and starts a run whose driver fits, though its executor never does.
+    """
+    known = {**defaults, **chosen}
+    known |= _for_shared_runs(known, chosen)
+    faults = [
+        f"{name} is {known[name]!r}: it must be {least} at least, {why}"
+        for name, least, why in (*_least_for_own_runs(known), *_least_for_shared_runs(known))
+        if _number(known, name) < least
+    ]
+    if faults:
+        raise LakegateError("BAD_SETTING", "\n".join(faults))
+
+
+def _least_for_own_runs(known: Mapping[str, str]) -> Iterator[tuple[str, int, str]]:
+    """Yield the settings of own runs' capacity, each with its least value and the reason."""
+    cores, gigabytes = _worker(known)
+    why = f"for a run's driver and executor of {cores} vCPUs and {gigabytes} GB each"
+    yield "MaximumCpu", 2 * cores, why
+    yield "MaximumMemory", 2 * gigabytes, why
+
+
+def _least_for_shared_runs(known: Mapping[str, str]) -> Iterator[tuple[str, int, str]]:
+    """Yield the same of shared runs; warm drivers take their place while they are idle, too."""
+    runs, warm = _number(known, "SharedConcurrentRuns", 1), _number(known, "WarmDrivers")
+    workers, why = max(runs, warm) + runs, f"for drivers and executors of {runs} shared runs"
+    if not _number(known, "SharedRuns"):
+        workers, why = warm, "for WarmDrivers"
+    yield "SharedMaximumCpu", workers, why
+    yield "SharedMaximumMemory", _GB_OF_A_CPU * workers, why
+
+
 def capacity(site: Site, defaults: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, str]:
     """Return the parameters of both applications' capacity, within the quota.
 
@@ -59,7 +94,7 @@ def capacity(site: Site, defaults: Mapping[str, str], chosen: Mapping[str, str])
     one own run fits into the quota beside the shared ones.
     """
     known = {**defaults, **chosen}
-    wanted, cores = _number(known, "MaximumCpu", 1), _number(known, "JobWorkerCores", 1)
+    wanted, (cores, gigabytes) = _number(known, "MaximumCpu", 1), _worker(known)
     shared = _for_shared_runs(known, chosen)
     aside = _number(shared, "SharedMaximumCpu", 1) if _number(known, "SharedRuns") else 0
     quota = _quota(site)
@@ -67,11 +102,15 @@ def capacity(site: Site, defaults: Mapping[str, str], chosen: Mapping[str, str])
     runs = cpus // (2 * cores)
     if runs <= 0:
         raise _no_capacity(quota, 2 * cores, aside)
+    memory = max(_GB_OF_A_CPU * cpus, 2 * gigabytes * runs)
+    if "MaximumMemory" in chosen:
+        memory = _number(chosen, "MaximumMemory", 1)
+        runs = min(runs, memory // (2 * gigabytes))
     if "ConcurrentRuns" in chosen and _number(chosen, "ConcurrentRuns", 1) > runs:
         message = (
-            f"ConcurrentRuns is {chosen['ConcurrentRuns']}, and {cpus} vCPUs are enough for {runs}"
-            f" runs with a driver and an executor of {cores} vCPUs each: lower it, or raise"
-            " MaximumCpu and the quota"
+            f"ConcurrentRuns is {chosen['ConcurrentRuns']}, and {cpus} vCPUs and {memory} GB are"
+            f" enough for {runs} runs with a driver and an executor of {cores} vCPUs and"
+            f" {gigabytes} GB each: lower it, or raise MaximumCpu, MaximumMemory and the quota"
         )
         raise LakegateError("BAD_SETTING", message)
     if cpus < wanted:
@@ -81,9 +120,18 @@ def capacity(site: Site, defaults: Mapping[str, str], chosen: Mapping[str, str])
     return {
         **shared,
         "MaximumCpu": str(cpus),
-        "MaximumMemory": chosen.get("MaximumMemory", str(_GB_OF_A_CPU * cpus)),
+        "MaximumMemory": str(memory),
         "ConcurrentRuns": chosen.get("ConcurrentRuns", str(runs)),
     }
+
+
+def _worker(known: Mapping[str, str]) -> tuple[int, int]:
+    """Return the vCPUs of an own run's worker, and its gigabytes; a tenth comes to the JVM's."""
+    cores, jvm = (
+        _number(known, "JobWorkerCores", 1),
+        int(known["JobWorkerMemory"].removesuffix("g")),
+    )
+    return cores, rounded(cores, jvm * 11 / 10)
 
 
 def _number(settings: Mapping[str, str], name: str, least: int = 0) -> int:

@@ -7,7 +7,7 @@ from infra.aws.site import Site
 from infra.cloudformation import Change
 from lakegate.errors import LakegateError
 
-KEY, LAKE = "KmsKeyArn", "LakeBucketName"
+KEY, LAKE, DATABASE_KEY = "KmsKeyArn", "LakeBucketName", "DatabaseKeyArn"
 # Each type with the reason.
 HOLDS = {
     "AWS::S3::Bucket": "its objects would stay behind, and everything would read the new bucket",
@@ -76,6 +76,16 @@ def refuse_another_key(site: Site, chosen: Mapping[str, str]) -> None:
             " is (KMS rotates a key under the same ARN)"
         )
         raise LakegateError("KEY_IN_USE", message)
+
+
+def database_key(site: Site, chosen: Mapping[str, str]) -> dict[str, str]:
+    """Return the key of Nessie's database: the one it was made with, the stage's for a new one.
+
+    RDS changes no database's key, so an older database keeps AWS's own.
+    """
+    stack = site.stage.platform_stack
+    made = site.stacks.parameters(stack) if site.stacks.exists(stack) else None
+    return {DATABASE_KEY: chosen.get(KEY, "") if made is None else made.get(DATABASE_KEY, "")}
 
 
 def refuse_another_lake(site: Site, chosen: Mapping[str, str]) -> None:

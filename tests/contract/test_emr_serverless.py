@@ -101,7 +101,7 @@ class TestARun:
         """The driver gets spark-submit's settings and files, without its size."""
         parameters = (
             f"--conf spark.a=1 --conf 'spark.b=x y' --py-files {tmp_path}/a.zip,{tmp_path}/b.py"
-            " --conf spark.executor.memory=2g --executor-cores 4"
+            " --conf spark.executor.memory=2g --conf spark.executor.cores=4"
             f" --conf spark.archives={tmp_path}/c.zip#c --conf spark.executorEnv.PYTHONPATH=./c"
             " --conf spark.emr-serverless.driverEnv.PYTHONPATH=./c"
         )
@@ -153,7 +153,6 @@ class TestARun:
             ("--class Main", "sparkSubmitParameters"),
             ("--conf novalue", "sparkSubmitParameters"),
             ("--conf 'open", "sparkSubmitParameters"),
-            ("--jars /opt/none.jar", "none.jar"),
             ("--conf spark.jars=/usr/share/aws/iceberg/lib/iceberg.jar", "iceberg.jar"),
             ("--conf spark.archives=/opt/none.zip#libraries", "none.zip"),
         ],
@@ -393,14 +392,13 @@ class TestEvents:
         [
             ({"lose": 1, "states": ["SUCCESS"]}, LIFE),
             ({"double": 1, "states": ["SUCCESS"]}, [*LIFE, "SUCCESS", "SUCCESS"]),
-            ({"reverse": 5}, ["SUCCESS", *reversed(LIFE)]),
         ],
-        ids=["lost", "twice", "in another order"],
+        ids=["lost", "twice"],
     )
     def test_go_wrong_on_demand(
         self, service: Service, bus: EventBus, faults: dict[str, Any], states: list[str]
     ) -> None:
-        """Events can be lost, come twice or in another order; the next run's are as usual."""
+        """Events can be lost or come twice; the next run's are as usual."""
         service.control(events=faults)
         struck = service.run("succeed")
         service.wait_for(struck, "SUCCESS")

@@ -241,6 +241,21 @@ def test_a_right_that_is_missing_is_named_and_tried_again(adapter: Adapter, code
             call()
 
 
+_OF_KEYS = {"sqs": "KMS.AccessDeniedException", "sns": "KMSAccessDenied"}
+
+
+@pytest.mark.parametrize(
+    "adapter",
+    [each for each in ADAPTERS if each.service in _OF_KEYS],
+    ids=lambda adapter: adapter.calls.__name__,
+)
+def test_a_right_on_a_queues_or_a_topics_key_that_is_missing_is_told(adapter: Adapter) -> None:
+    """The codes that SQS and SNS have for it are as much a missing right as any other."""
+    for call in adapter.calls(refusing(adapter.service, _OF_KEYS[adapter.service], DENIED)):
+        with pytest.raises(RightMissing, match="lacks the right a:Deed on arn:aws:a:::thing"):
+            call()
+
+
 @pytest.mark.parametrize(
     ("service", "call", "code"),
     [

@@ -64,7 +64,10 @@ def seen(request: pytest.FixtureRequest, aws: Callable[[str], Any]) -> Seen:
         sqs.send_message(QueueUrl=url, MessageBody="a")
     sqs.receive_message(QueueUrl=url)
     _make_table(aws("dynamodb"), name)
-    made = emr.create_application(name=name, releaseLabel="emr-6.15.0", type="SPARK")
+    most = {"cpu": "16 vCPU", "memory": "64 GB"}
+    made = emr.create_application(
+        name=name, releaseLabel="emr-6.15.0", type="SPARK", maximumCapacity=most
+    )
     probe = AwsProbe(s3, sqs, aws("dynamodb"), emr)
     return Seen(probe, name, f"{name}-bare", url, arn, made["applicationId"])
 
@@ -77,7 +80,9 @@ def _in_memory(name: str) -> Seen:
         objects={(name, "jobs/1/main.py")},
         tables={name: "ACTIVE"},
         queues={"http://sqs/q": Queue("q", "arn:q", 2, 1)},
-        applications={"00a": Application("00a", "STARTED", "emr-6.15.0", auto_start=True)},
+        applications={
+            "00a": Application("00a", "STARTED", "emr-6.15.0", auto_start=True, most_cpus=16)
+        },
     )
     return Seen(fake, name, f"{name}-bare", "http://sqs/q", "arn:q", "00a")
 
@@ -125,6 +130,7 @@ def test_a_deployment_is_seen_as_it_is(seen: Seen) -> None:
     assert probe.queue(seen.queue) == Queue(seen.queue.rsplit("/", 1)[-1], seen.queue_arn, 2, 1)
     found = probe.application(seen.application)
     assert (found.state, found.release_label) == ("STARTED", "emr-6.15.0")
+    assert found.most_cpus == 16
 
 
 def test_the_time_is_seen() -> None:

@@ -71,22 +71,22 @@ class Restorable:
         found = self.aws.client("ecs").describe_services(cluster=name, services=[f"{name}-nessie"])
         return int(found["services"][0]["desiredCount"])
 
-    def follow(self, page: str, **values: str) -> None:
-        """Run a page's one block of commands that sets these values, in place of its examples."""
-        (block,) = [each for each in commands(page) if all(f"{name}=" in each for name in values)]
-        for name, value in values.items():
-            block, count = re.subn(rf"\b{name}=\S+", f"{name}={value}", block)
-            assert count == 1, name
-        command = ["bash", "-euo", "pipefail", "-c", block]
-        done = subprocess.run(
-            command,
-            env=self.terminal,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=PATIENCE,
-        )
-        assert done.returncode == 0, done.stderr
+
+def follow(terminal: Mapping[str, str], page: str, **values: str) -> None:
+    """Run a page's one block of commands that sets these values, in place of its examples."""
+    (block,) = [each for each in commands(page) if all(f"{name}=" in each for name in values)]
+    for name, value in values.items():
+        block, count = re.subn(rf"\b{name}=\S+", f"{name}={value}", block)
+        assert count == 1, name
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", block],
+        env=terminal,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture
@@ -128,13 +128,32 @@ def test_the_runbook_brings_the_snapshots_state_back(platform: Restorable) -> No
     platform.rds.snapshot(database, "rds:daily", old)
     catalog.create_branch("ingest/t/lost-1")
     platform.stop_nessie()
-    platform.follow("platform.md", STAGE=platform.stage.name)
+    follow(platform.terminal, "platform.md", STAGE=platform.stage.name)
     assert platform.password != old
 
-    platform.follow("restore.md", STAGE=platform.stage.name, SNAPSHOT="rds:daily")
+    told = {"STAGE": platform.stage.name, "SNAPSHOT": "rds:daily"}
+    follow(platform.terminal, "restore.md", **told)
     assert platform.tasks() == 2
     assert (platform.database, platform.rds.names()) == (
         database,
         [f"{database}-damaged", database],
     )
     assert platform.start_nessie().branches("ingest/") == ["ingest/t/kept-1"]
+
+
+def test_the_runbook_of_the_other_store_keeps_the_tables_names(
+    aws: Platforms, tmp_path: Path, keys: Keys
+) -> None:
+    """Its commands leave a table of the same name, items and protection."""
+    chosen = {"NessiePublicKey": keys.public_key, "NessieStore": "DYNAMODB2"}
+    stage, client = aws.deploy("other", **chosen), aws.client("dynamodb")
+    table = aws.resources(stage)["NessieRefsTable"]
+    item = {"k": {"S": "main"}}
+    client.put_item(TableName=table, Item=item)
+    client.update_table(TableName=table, DeletionProtectionEnabled=True)
+    terminal = _terminal(tmp_path, aws.account.endpoint, rds="none")
+    follow(terminal, "restore.md", TABLE=table, AT="2026-11-29T12:00:00Z")
+    assert client.scan(TableName=table)["Items"] == [item]
+    assert client.describe_table(TableName=table)["Table"]["DeletionProtectionEnabled"]
+    backups = client.describe_continuous_backups(TableName=table)["ContinuousBackupsDescription"]
+    assert backups["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"] == "ENABLED"

@@ -16,10 +16,8 @@ that waited still waits, and client tokens are known.
 `GET /_health` shows the drivers and how many runs are in each state. `PUT /_control` sets faults;
 each PUT replaces the one before, so `{}` ends all; GET shows the faults that are left:
 
-    {"events": {"lose": 1,              the next event (a number, "all", or a share such as 0.5)
+    {"events": {"lose": 1,              the next event (a number, or "all")
                 "double": 1,            sends it twice
-                "reverse": 3,           holds the next 3 and sends them in reverse order
-                "delay_seconds": 5,     sends each 5 seconds late
                 "states": ["SUCCESS"]}, only for changes to these states (default: all)
      "fail_next_starts": 1,             StartJobRun fails and starts nothing (a number, as above)
      "lose_next_answers": 1,            StartJobRun starts the run, and yet the caller gets an error

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from werkzeug.serving import make_server
 
+from infra.local import ministack
 from infra.local.emr.api import Lane, Operations, web_app
 from infra.local.emr.bus import Bus
 from infra.local.emr.drivers import Driver
@@ -22,6 +23,8 @@ from infra.local.emr.scheduler import Pace, Scheduler
 from infra.local.emr.store import JobRuns
 from infra.versions import EMR_RELEASE_LABEL
 
+_SHARED_RUNS = 2  # at a time
+
 
 def main() -> None:
     """Serve on 127.0.0.1 until killed: the drivers end with the service."""
@@ -31,7 +34,7 @@ def main() -> None:
         logging.getLogger(chatty).setLevel(logging.WARNING)
     applications = _applications(options)
     faults = Faults()
-    bus = Bus(options.event_source, options.region, faults)
+    bus = Bus(options.event_source, ministack.REGION, faults)
     lanes = [
         _lane(options, each, bus, prewarm=options.prewarm and each is applications[0])
         for each in applications
@@ -72,7 +75,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--iam", action="store_true", help="hold callers and runs to their rights")
     parser.add_argument("--application-id", default="00lakegatelocal1")
     parser.add_argument("--shared-application-id", default="")
-    parser.add_argument("--shared-drivers", type=int, default=2, help="its runs at a time")
     parser.add_argument("--shared-maximum-cpu", type=int, default=5, help="its workers' vCPUs")
     parser.add_argument("--event-source", default="aws.emr-serverless")
     parser.add_argument("--queue-timeout-minutes", type=int, default=360)
@@ -85,8 +87,6 @@ def _options() -> argparse.Namespace:
         "--patience-seconds", type=float, default=0, help="to wait for a driver before a new one"
     )
     parser.add_argument("--driver", help="the driver's command instead of a local Spark")
-    parser.add_argument("--region", default="us-east-1")
-    parser.add_argument("--account", default="000000000000")
     return parser.parse_args()
 
 
@@ -96,8 +96,8 @@ def _applications(options: argparse.Namespace) -> list[Application]:
     if not options.shared_application_id:
         return [own_runs]
     shared = _application(options, options.shared_application_id, "lakegate-local-shared")
-    limits = {"max_concurrent_runs": options.shared_drivers}
-    return [replace(shared, maximum_cpu=options.shared_maximum_cpu, **limits), own_runs]
+    cpus = options.shared_maximum_cpu
+    return [replace(shared, maximum_cpu=cpus, max_concurrent_runs=_SHARED_RUNS), own_runs]
 
 
 def _application(options: argparse.Namespace, id_: str, name: str) -> Application:
@@ -105,8 +105,8 @@ def _application(options: argparse.Namespace, id_: str, name: str) -> Applicatio
         id=id_,
         name=name,
         release_label=EMR_RELEASE_LABEL,
-        region=options.region,
-        account=options.account,
+        region=ministack.REGION,
+        account=ministack.ACCOUNT,
         max_concurrent_runs=options.drivers,
         queue_timeout_minutes=options.queue_timeout_minutes,
         maximum_cpu=options.maximum_cpu,
@@ -119,16 +119,11 @@ def _driver(options: argparse.Namespace) -> list[str]:
     """Return the command of a driver, by default Spark's with the project's Java and jars."""
     if options.driver:
         return shlex.split(options.driver)
-    from infra.local.jars import (
-        spark_jars,
-    )
-    from infra.local.java import (
-        java_home,
-    )
+    from infra.local.jars import spark_jars
+    from infra.local.java import java_home
 
     command = [sys.executable, "-m", "infra.local.spark.driver"]
-    where = ["--region", options.region]
-    return [*command, *where, "--java-home", str(java_home()), "--jars", spark_jars()]
+    return [*command, "--java-home", str(java_home()), "--jars", spark_jars()]
 
 
 if __name__ == "__main__":

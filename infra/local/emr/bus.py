@@ -30,8 +30,7 @@ class Bus:
     def __init__(self, source: str, region: str, faults: Faults) -> None:
         self._source = source
         self._faults = faults
-        self._waiting: queue.SimpleQueue[tuple[list[Event], float]] = queue.SimpleQueue()
-        self._held: list[Event] = []
+        self._waiting: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._client = boto3.client("events", region_name=region, config=_ONE_TRY)
         threading.Thread(target=self._deliver, name="events", daemon=True).start()
 
@@ -54,38 +53,22 @@ class Bus:
             "Detail": json.dumps(detail),
             "Resources": [],
         }
+        for _ in range(self._copies(run, event)):
+            self._waiting.put(event)
+
+    def _copies(self, run: JobRun, event: Event) -> int:
+        """Return how often to send the event of a change: once, unless it is to go wrong."""
         faults = self._faults.events
         if faults.states and run.state not in faults.states:
-            self._waiting.put(([event], 0))
-        else:
-            self._waiting.put((self._left_of(event), faults.delay_seconds))
-
-    def _left_of(self, event: Event) -> list[Event]:
-        """Return the events to send in place of an event that the faults concern."""
-        faults = self._faults.events
+            return 1
         if self._faults.strikes(faults, "lose"):
             _LOG.warning("lost, as /_control asked: %s", event["Detail"])
-            return []
-        copies = 2 if self._faults.strikes(faults, "double") else 1
-        self._held = [event] * copies + self._held
-        faults.reverse = max(0, faults.reverse - 1)
-        if faults.reverse:
-            return []
-        released, self._held = self._held, []
-        return released
+            return 0
+        return 2 if self._faults.strikes(faults, "double") else 1
 
     def _deliver(self) -> None:
         while True:
-            events, delay = self._waiting.get()
-            if delay:
-                later = threading.Timer(delay, self._send, [events])
-                later.daemon = True
-                later.start()
-            else:
-                self._send(events)
-
-    def _send(self, events: list[Event]) -> None:
-        for event in events:
+            event = self._waiting.get()
             try:
                 answer = self._client.put_events(Entries=[event])
             except (BotoCoreError, ClientError) as error:

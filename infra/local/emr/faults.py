@@ -1,12 +1,11 @@
 """The faults that `PUT /_control` sets."""
 
 import dataclasses
-import random
 from dataclasses import dataclass
 from typing import Any, Literal
 
-# The number of the next ones, "all" of them, or (below 1) a share of them.
-HowMany = int | float | Literal["all"]
+# The number of the next ones, or all of them.
+HowMany = int | Literal["all"]
 
 
 class NoSuchFault(Exception):
@@ -19,8 +18,6 @@ class EventFaults:
 
     lose: HowMany = 0
     double: HowMany = 0
-    reverse: int = 0
-    delay_seconds: float = 0
     states: tuple[str, ...] = ()
 
 
@@ -37,7 +34,6 @@ class Faults:
     """The active faults."""
 
     def __init__(self) -> None:
-        self._random = random.Random(0)  # noqa: S311  the same shares in every process
         self.replace({})
 
     def replace(self, faults: dict[str, Any]) -> None:
@@ -57,7 +53,5 @@ class Faults:
         left: HowMany = getattr(faults, name)
         if left == "all":
             return True
-        if 0 < left < 1:
-            return self._random.random() < left
         setattr(faults, name, max(0, left - 1))
         return left > 0

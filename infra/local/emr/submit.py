@@ -13,8 +13,6 @@ from urllib.parse import SplitResult, urlsplit
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-# Sizes mean nothing here: the driver has the whole machine.
-_SIZES = ("driver-cores", "driver-memory", "executor-cores", "executor-memory", "num-executors")
 _OF_THE_DRIVER = (
     *("spark.driver.", "spark.executor.", "spark.executorEnv.", "spark.dynamicAllocation."),
     *("spark.jars", "spark.archives", "spark.emr-serverless."),
@@ -62,23 +60,20 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parameters(text: str) -> Parameters:
-    """Read `--conf key=value`, `--py-files uri,uri` and `--jars uri,uri` as spark-submit would.
+    """Read `--conf key=value` and `--py-files uri,uri` as spark-submit would.
 
-    Raises CannotSubmit for any other option except sizes, which mean nothing on one machine.
+    Raises CannotSubmit for any other option.
     """
     parser = _Parser(add_help=False, allow_abbrev=False)
     parser.add_argument("--conf", action="append", default=[])
     parser.add_argument("--py-files", action="append", default=[])
-    parser.add_argument("--jars", action="append", default=[])
-    for size in _SIZES:
-        parser.add_argument(f"--{size}")
     try:
         given = parser.parse_args(shlex.split(text))
         conf = dict(map(_setting, given.conf))
         workers = _workers(conf)
     except ValueError as error:
         raise CannotSubmit(f"sparkSubmitParameters: {error}") from error
-    needed = _listed([*given.jars, *(conf.get(f"spark.{it}", "") for it in ("jars", "archives"))])
+    needed = _listed(conf.get(f"spark.{it}", "") for it in ("jars", "archives"))
     kept = {name: value for name, value in conf.items() if not name.startswith(_OF_THE_DRIVER)}
     variables = _named(conf, "spark.emr-serverless.driverEnv.")
     of_executors = _named(conf, "spark.executorEnv.")

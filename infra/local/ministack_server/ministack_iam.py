@@ -8,7 +8,6 @@ from functools import lru_cache
 from os.path import commonpath
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs
 
 from ministack import app as ministack
 from ministack.core import iam_actions, iam_evaluator
@@ -107,14 +106,12 @@ def _name_resources() -> None:
 
     def extract_named(service: str, *request: Any) -> str:
         arn = str(extract(service, *request))
-        *_, body, _query, region, account = request
+        *_, body, query, region, account = request
         if service == "events":  # a rule of the default bus
             return arn.replace(":rule/default/", ":rule/")
-        if service == "cloudformation" and (stack := _stack_of(_form(body))):
+        if service == "cloudformation" and (stack := _stack_of(query)):
             named = f"arn:aws:cloudformation:{region}:{account}:stack/{stack}/0"
             return stack if stack.startswith("arn:") else named
-        if service == "iam" and (role := _form(body).get("RoleName")):
-            return f"arn:aws:iam::{account}:role/{role}"
         if service == "ssm" and (names := json.loads(body or b"{}").get("Names")):
             place = names[0] if len(names) == 1 else f"{commonpath(names)}/*"
             return f"arn:aws:ssm:{region}:{account}:parameter/{place.lstrip('/')}"
@@ -123,15 +120,12 @@ def _name_resources() -> None:
     iam_actions.extract_resource_arn = extract_named
 
 
-def _form(body: bytes) -> Mapping[str, str]:
-    return {name: each[0] for name, each in parse_qs(body.decode("utf-8", "replace")).items()}
-
-
-def _stack_of(form: Mapping[str, str]) -> str:
+def _stack_of(query: Mapping[str, Any]) -> str:
     """Return the stack that a request names, or to which the change set belongs that it names."""
-    if stack := form.get("StackName"):
-        return stack
-    known = cloudformation._change_sets.get(form.get("ChangeSetName", ""))  # noqa: SLF001
+    if stack := iam_actions._query_param(query, "StackName"):  # noqa: SLF001
+        return str(stack)
+    change_set = iam_actions._query_param(query, "ChangeSetName")  # noqa: SLF001
+    known = cloudformation._change_sets.get(change_set)  # noqa: SLF001
     return str(known["StackId"]) if known else ""
 
 

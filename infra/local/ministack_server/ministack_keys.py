@@ -115,16 +115,16 @@ def _guard_objects() -> None:
 
 def _encrypt_buckets() -> None:
     """Give buckets the default encryption of their template, which ministack passes over."""
-    apply = provisioners._s3_apply_configurations  # noqa: SLF001
+    put, delete = s3._put_bucket_encryption, s3._delete_bucket_encryption  # noqa: SLF001
+    provisioners._S3_BUCKET_CONFIGURATIONS += (  # noqa: SLF001
+        ("BucketEncryption", _encryption_xml, put, delete),
+    )
 
-    def apply_with_encryption(name: str, props: dict, *old: Any) -> None:
-        apply(name, props, *old)
-        for rule in props.get("BucketEncryption", {}).get("ServerSideEncryptionConfiguration", []):
-            told = rule["ServerSideEncryptionByDefault"]
-            fields = "".join(f"<{field}>{text}</{field}>" for field, text in told.items())
-            s3._put_bucket_encryption(name, f"<Default>{fields}</Default>".encode())  # noqa: SLF001
 
-    provisioners._s3_apply_configurations = apply_with_encryption  # noqa: SLF001
+def _encryption_xml(told: dict) -> bytes:
+    (rule,) = told["ServerSideEncryptionConfiguration"]
+    fields = rule["ServerSideEncryptionByDefault"].items()
+    return f"<Default>{''.join(f'<{n}>{text}</{n}>' for n, text in fields)}</Default>".encode()
 
 
 def _encrypt_tables() -> None:

@@ -219,7 +219,7 @@ def _settings(options: argparse.Namespace) -> dict[str, str]:
         "spark.jars": options.jars,
         "spark.local.dir": str(Path.cwd()),
         "spark.hadoop.fs.s3a.endpoint": env.get("AWS_ENDPOINT_URL_S3", env.get("AWS_ENDPOINT_URL")),
-        "spark.hadoop.fs.s3a.endpoint.region": options.region,
+        "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",  # ministack.REGION
     }
     return _SETTINGS | {key: value for key, value in given.items() if value}
 
@@ -228,7 +228,6 @@ def main() -> NoReturn:
     """Start the JVM and take orders."""
     parser = argparse.ArgumentParser(prog="python -m infra.local.spark.driver")
     parser.add_argument("--java-home", required=True)
-    parser.add_argument("--region", default="us-east-1")
     parser.add_argument("--jars", required=True, help="paths, with commas between them")
     options = parser.parse_args()
     replies = os.fdopen(os.dup(1), "w")

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import jwt
 import pytest
@@ -30,6 +31,10 @@ SOME = frozenset({"s3:ObjectCreated:Put"})
 LONG = Claims("lakegate-job", NOW + timedelta(days=8))
 GOOD = TokenStatus(200, 403)
 MAIN_PY, ZIP = "s3://lake/jobs/1/main.py", "s3://lake/jobs/1/lakegate_job.zip"
+
+
+def application(label: str = LABEL, **known: Any) -> list[Finding]:
+    return aws.check_application(replace(EMR, **known), label, 8)
 
 
 def answered(status: int, seconds: float) -> list[Finding]:
@@ -71,11 +76,13 @@ def may(role: str, merging: int, reading: int = 200) -> Finding:
         (aws.check_queue(replace(QUEUE, waiting=1001)), WARN, "1,001 waiting"),
         (aws.check_dead_letters(Queue("dead", "arn:dead", 0, 0)), OK, "empty"),
         (aws.check_dead_letters(QUEUE), WARN, "4 messages"),
-        (aws.check_application(EMR, LABEL), OK, "00a is STOPPED"),
-        (aws.check_application(replace(EMR, state="TERMINATED"), LABEL), FAIL, "00a is TERMINATED"),
-        (aws.check_application(replace(EMR, auto_start=False), LABEL), FAIL, "not start automat"),
-        (aws.check_application(EMR, "emr-7.0.0"), FAIL, f"{LABEL}; the job requires emr-7.0.0"),
-        (aws.check_application(EMR, ""), OK, LABEL),
+        (application(), OK, "00a is STOPPED"),
+        (application(state="TERMINATED"), FAIL, "00a is TERMINATED"),
+        (application(auto_start=False), FAIL, "not start automat"),
+        (application("emr-7.0.0"), FAIL, f"{LABEL}; the job requires emr-7.0.0"),
+        (application(""), OK, LABEL),
+        (application(most_cpus=8), OK, LABEL),
+        (application(most_cpus=7), FAIL, "has 7 vCPUs at most; a job takes 8, for a driver and"),
         (aws.check_job_code({MAIN_PY: True}), OK, "s3://lake/jobs/1"),
         (aws.check_job_code({MAIN_PY: True, ZIP: False}), FAIL, f"missing: {ZIP}"),
         (skewed(30), OK, "S3 and Nessie"),

@@ -11,7 +11,7 @@ from botocore.stub import Stubber
 
 from functions.adapters.spark_submit import most_use
 from infra import template
-from infra.aws.emr import APPLICATION, capacity, stop_for, zones
+from infra.aws.emr import APPLICATION, capacity, refuse_unfit, stop_for, zones
 from infra.aws.site import Site, connect
 from infra.cloudformation import Change
 from infra.stage import Stage
@@ -149,6 +149,55 @@ def test_more_runs_than_fit_are_refused() -> None:
     """A setting by which drivers could fill the capacity is refused with the numbers."""
     with pytest.raises(LakegateError, match=r"BAD_SETTING.*9.*enough for 8"):
         capacity(Account().allows(4000).site, DEFAULTS, {"ConcurrentRuns": "9"})
+
+
+def test_large_workers_have_room_beside_each_other() -> None:
+    """Drivers of much memory leave enough of it for executors; a chosen amount bounds the runs."""
+    large = {"JobWorkerMemory": "27g"}  # and a tenth more: 30 GB a worker
+    found = capacity(Account().allows(4000).site, DEFAULTS, large)
+    assert (found["ConcurrentRuns"], found["MaximumMemory"]) == ("8", "480")
+    found = capacity(Account().allows(4000).site, DEFAULTS, {**large, "MaximumMemory": "256"})
+    assert (found["ConcurrentRuns"], found["MaximumMemory"]) == ("4", "256")
+    refused = {**large, "MaximumMemory": "256", "ConcurrentRuns": "5"}
+    with pytest.raises(LakegateError, match=r"BAD_SETTING.*256 GB are enough for 4 runs.*30 GB"):
+        capacity(Account().allows(4000).site, DEFAULTS, refused)
+    found = capacity(
+        Account().allows(4000).site, DEFAULTS, {"JobWorkerCores": "8", "JobWorkerMemory": "29g"}
+    )
+    assert found["MaximumMemory"] == str(4 * 2 * 32), "EMR rounds 31.9 GB up to a multiple of 4"
+
+
+_TOO_LITTLE = [
+    ({"MaximumCpu": "7"}, "MaximumCpu is '7': it must be 8 at least, for a run's driver and exec"),
+    ({"MaximumMemory": "31"}, "MaximumMemory is '31': it must be 32 at least, for a run's driver"),
+    (
+        {"SharedMaximumCpu": "3"},
+        "SharedMaximumCpu is '3': it must be 4 at least, for drivers and executors of 2 shared",
+    ),
+    ({"SharedMaximumMemory": "15"}, "SharedMaximumMemory is '15': it must be 16 at least"),
+    ({"SharedConcurrentRuns": "3"}, "SharedMaximumCpu is '5': it must be 6 at least"),
+    ({"SharedMaximumCpu": "5", "WarmDrivers": "4"}, "SharedMaximumCpu is '5': it must be 6"),
+    (
+        {"SharedRuns": "0", "WarmDrivers": "3", "SharedMaximumCpu": "2"},
+        "SharedMaximumCpu is '2': it must be 3 at least, for WarmDrivers",
+    ),
+]
+
+
+@pytest.mark.parametrize(("chosen", "said"), _TOO_LITTLE)
+def test_a_capacity_in_which_runs_would_wait_for_ever_is_refused(
+    chosen: dict[str, str], said: str
+) -> None:
+    """EMR takes it, and starts drivers whose executors never fit."""
+    with pytest.raises(LakegateError, match=f"BAD_SETTING: {said}"):
+        refuse_unfit(DEFAULTS, chosen)
+
+
+@pytest.mark.parametrize("warm", ["0", "1", "7"])
+@pytest.mark.parametrize("runs", ["0", "1", "3"])
+def test_what_is_derived_for_shared_runs_is_enough(runs: str, warm: str) -> None:
+    """Whatever a stage says of their number, the capacity that it gets holds them."""
+    refuse_unfit(DEFAULTS, {"SharedRuns": runs, "WarmDrivers": warm})
 
 
 _NO_NUMBERS = {"MaximumCpu": "64 vCPU", "ConcurrentRuns": "two", "SharedRuns": ""}

@@ -124,9 +124,10 @@ def test_people_use_the_stages_key_for_what_they_do() -> None:
             assert not who.may(f"kms:{action}", KEY)
     for action in DYNAMODB_NEEDS:
         assert deployer.may(f"kms:{action}", KEY, **via("dynamodb")), action
-    grant = {"kms__GrantIsForAWSResource": "true", **via("dynamodb")}
-    assert deployer.may("kms:CreateGrant", KEY, **grant)
-    assert not deployer.may("kms:CreateGrant", KEY, **via("dynamodb"))
+    for store in ("dynamodb", "rds"):  # of a database RDS needs no other right but DescribeKey
+        grant = {"kms__GrantIsForAWSResource": "true", **via(store)}
+        assert deployer.may("kms:CreateGrant", KEY, **grant)
+        assert not deployer.may("kms:CreateGrant", KEY, **via(store))
     for name in ("uploader", "reader", "deployer"):
         assert "kms:" not in str(person(name, "App", "Uploader", "Reader").policies)
 

@@ -416,6 +416,22 @@ def test_events_of_named_buckets_reach_the_queue_alone() -> None:
     assert "UploadRule" not in str(APP.queue_policies())
 
 
+def test_the_policy_for_a_bucket_of_another_account_allows_what_roles_do_there() -> None:
+    """The page has each right, and no other; it names the stage's roles, as CloudFormation does."""
+    page = (ROOT / "docs" / "buckets.md").read_text()
+    (text,) = re.findall(r'\{"Effect": "Allow", "Principal": .+?\}\}\}', page, re.DOTALL)
+    policy = json.loads(text.replace("STAGE_ACCOUNT", ACCOUNT).replace("STAGE", "dev"))
+    asked = {
+        action
+        for role in MORE.roles().values()
+        for statement in statements(*role.policies)
+        if any(each.startswith("arn:aws:s3:::their") for each in listed(statement["Resource"]))
+        for action in listed(statement["Action"])
+    }
+    assert set(policy["Action"]) == asked
+    assert policy["Condition"]["ArnLike"]["aws:PrincipalArn"].endswith(":role/lakegate-dev-*")
+
+
 KEY = f"arn:aws:kms:us-east-1:{ACCOUNT}:key/ours"
 THEIRS = [f"arn:aws:kms:us-east-1:{ACCOUNT}:key/{name}" for name in ("shop", "till")]
 KEYED = application(**EVERYTHING, KmsKeyArn=KEY, ProducerKeyArns=",".join(THEIRS))
@@ -509,6 +525,15 @@ def test_everything_that_stores_is_encrypted_by_the_key() -> None:
                 if by := named.get(resource["Type"]):
                     encrypted = read.resolve(resource["Properties"]).get(by, "")
                     assert (KEY in str(encrypted)) is bool(given), name
+
+
+def test_a_database_has_the_key_that_it_was_made_with() -> None:
+    """Another parameter names it, as RDS changes no database's key."""
+    for given in (KEY, ""):
+        file = ROOT / "infra/platform.yml"
+        read = Compiled.of(file, KmsKeyArn=KEY, DatabaseKeyArn=given)
+        made = read.resolve(read.resources["Database"]["Properties"])
+        assert made.get("KmsKeyId", "") == given
 
 
 def test_only_alerts_read_where_they_were_posted() -> None:

@@ -12,7 +12,7 @@ from moto import mock_aws
 
 from infra import template
 from infra.aws.facts import PLATFORM, check_platform
-from infra.aws.losses import refuse_another_key, refuse_another_lake
+from infra.aws.losses import database_key, refuse_another_key, refuse_another_lake
 from infra.aws.site import Site, choices, connect, has_own_platform
 from infra.stack_spec import is_production, parameters, refuse_unfit, refuse_unknown
 from infra.stage import Stage, checked_name
@@ -41,11 +41,11 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
         yield connect(_STAGE, boto3.client, lambda _: None)
 
 
-def deployed(site: Site, **parameters: str) -> None:
-    """Deploy the stage's stack with these values of its parameters."""
+def deployed(site: Site, stack: str = _STAGE.stack, **parameters: str) -> None:
+    """Deploy a stack of the stage with these values of its parameters."""
     known = {name: {"Type": "String", "Default": value} for name, value in parameters.items()}
     body = {"Parameters": known, "Resources": {"One": _ONE}}
-    planned = site.stacks.plan(_STAGE.stack, {"TemplateBody": json.dumps(body)}, {})
+    planned = site.stacks.plan(stack, {"TemplateBody": json.dumps(body)}, {})
     assert planned
     site.stacks.carry_out(planned)
 
@@ -75,6 +75,16 @@ def test_a_stage_keeps_its_key_and_its_lake(
     for other in ({}, {name: "new"}):
         with pytest.raises(LakegateError, match=said):
             refuse(site, other)
+
+
+@pytest.mark.parametrize("made", [{}, {"DatabaseKeyArn": ""}, {"DatabaseKeyArn": "older"}])
+def test_a_database_keeps_the_key_that_it_was_made_with(site: Site, made: dict[str, str]) -> None:
+    """A new one gets the stage's; for another key RDS would make an empty database."""
+    assert database_key(site, {"KmsKeyArn": "ours"}) == {"DatabaseKeyArn": "ours"}
+    assert database_key(site, {}) == {"DatabaseKeyArn": ""}
+    deployed(site, _STAGE.platform_stack, **made)
+    kept = {"DatabaseKeyArn": made.get("DatabaseKeyArn", "")}
+    assert database_key(site, {"KmsKeyArn": "ours"}) == kept
 
 
 def test_a_stage_keeps_a_lake_of_its_own(site: Site) -> None:
@@ -129,7 +139,8 @@ _JAR = "s3://lakegate-jars-123456789012/libraries/iceberg-aws-bundle-1.10.0-{:03
         ("VisibilityTimeout", "86400", "a whole number, 0 at least and 43200 at most"),  # SQS
         ("KeepDays", "0", "a whole number, 1 at least"),  # S3's NoncurrentDays
         ("LogRetentionDays", "45", "one of 1, 3, 5, 7, 14, 30, 60"),  # CloudWatch Logs
-        ("SweepSchedule", "rate(1 minutes)", "as in rate"),  # EventBridge
+        ("SweepSchedule", "rate(1 minutes)", "rate.1 minute. to rate.20 minutes."),  # EventBridge
+        ("SweepSchedule", "rate(1 hour)", "rate.1 minute. to rate.20 minutes."),  # the alarm rings
         ("DigestSchedule", "cron(0 7 * * MON)", "as in rate"),
         ("AlarmEmail", "data-platform", "one e-mail address"),  # SNS
         ("AlarmEmail", "a@b.c, d@b.c", "one e-mail address"),
@@ -188,11 +199,19 @@ def test_every_polled_queue_hides_messages_for_as_long_as_its_function_may_run()
 
 
 @pytest.mark.parametrize(
-    "when", ["rate(1 minute)", "rate(12 hours)", "rate(10 days)", "cron(0/15 8-18 ? * MON-FRI *)"]
+    ("name", "when"),
+    [
+        ("SweepSchedule", "rate(1 minute)"),
+        ("SweepSchedule", "rate(20 minutes)"),
+        ("SweepSchedule", "cron(0/15 8-18 ? * MON-FRI *)"),
+        ("DigestSchedule", "rate(12 hours)"),
+        ("DigestSchedule", "rate(10 days)"),
+        ("DigestSchedule", "cron(0 7 ? * MON *)"),
+    ],
 )
-def test_schedules_of_eventbridge_fit(when: str) -> None:
-    """Both schedules take whatever EventBridge does."""
-    refuse_unfit(_STAGE, {"SweepSchedule": when, "DigestSchedule": when}, *_FILES)
+def test_schedules_of_eventbridge_fit(name: str, when: str) -> None:
+    """The sweep's interval is shorter than the time after which an alarm misses it."""
+    refuse_unfit(_STAGE, {name: when}, *_FILES)
 
 
 @pytest.mark.parametrize("stage", ["dev", "prod"])

@@ -238,6 +238,8 @@ def test_the_most_that_a_run_may_use_is_that_of_all_of_its_workers() -> None:
     settings = replace(SETTINGS, job_worker_cores=4, job_worker_memory="14g", job_max_executors=10)
     assert most_use(replace(SPEC, small=False), settings) == Use(44.0, 176.0)
     assert most_use(replace(SPEC, small=True), settings) == Use(2.0, 8.0)
+    large = replace(settings, job_worker_cores=8, job_worker_memory="26g")  # EMR gives 32 GB
+    assert most_use(replace(SPEC, small=False), large) == Use(88.0, 352.0)
     half = replace(settings, job_timeout_minutes=30, job_worker_memory="512m")
     assert most_use(replace(SPEC, small=False), half) == Use(22.0, 5.5)
 
