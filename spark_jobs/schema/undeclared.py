@@ -1,6 +1,6 @@
 """Undeclared columns: which of them a table can hold, and with which type."""
 
-from lakegate.contract.columns import KEY
+from lakegate.contract.columns import KEY, folded
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.properties import name_problem
 from spark_jobs.schema.differences import Difference
@@ -34,6 +34,8 @@ def problem_of(extra: Difference, contract: Contract) -> str:
         return "the contract renamed or dropped a column of this name"
     if len(extra.path) == 1 and _is_a_partition(extra.name, contract):
         return "Iceberg calls a partition of the table so"
+    if twin := _twin(extra.path, contract):
+        return f"Spark takes its name for {twin!r}"
     if not extra.name.strip():
         return "it has no name: is a delimiter too many in the header?"
     if KEY in extra.path:
@@ -48,6 +50,13 @@ def problem_of(extra: Difference, contract: Contract) -> str:
     return next(
         filter(None, problems), f"a table cannot have the type {strange[0]}" if strange else ""
     )
+
+
+def _twin(path: tuple[str, ...], contract: Contract) -> str:
+    """Return a column beside that place whose name is the same for Spark; "" without one."""
+    *around, name = path
+    beside = (c for c in (*contract.columns, *contract.nested) if [*c.steps[:-1]] == around)
+    return next((c.name for c in beside if folded(c.steps[-1]) == folded(name)), "")
 
 
 def _is_a_partition(name: str, contract: Contract) -> bool:
