@@ -34,8 +34,6 @@ def problem_of(extra: Difference, contract: Contract) -> str:
         return "the contract renamed or dropped a column of this name"
     if len(extra.path) == 1 and _is_a_partition(extra.name, contract):
         return "Iceberg calls a partition of the table so"
-    if twin := _twin(extra.path, contract):
-        return f"Spark takes its name for {twin!r}"
     if not extra.name.strip():
         return "it has no name: is a delimiter too many in the header?"
     if KEY in extra.path:
@@ -44,7 +42,11 @@ def problem_of(extra: Difference, contract: Contract) -> str:
     problem = name_problem(extra.path[-1], top=len(extra.path) == 1)
     structs = (each for each in walk(shape) if isinstance(each, Struct))
     names = (name for each in structs for name, _ in each.fields)
-    problems = [problem, *(name_problem(name, top=False) for name in names)]
+    problems = [
+        problem,
+        _taken(extra.path, contract),
+        *(name_problem(name, top=False) for name in names),
+    ]
     plain = (each for each in walk(storable(shape)) if isinstance(each, str))
     strange = [type_ for type_ in plain if type_.partition("(")[0] not in _PLAIN]
     return next(
@@ -52,11 +54,12 @@ def problem_of(extra: Difference, contract: Contract) -> str:
     )
 
 
-def _twin(path: tuple[str, ...], contract: Contract) -> str:
-    """Return a column beside that place whose name is the same for Spark; "" without one."""
+def _taken(path: tuple[str, ...], contract: Contract) -> str:
+    """Return for which column beside that place Spark takes the name; "" for none."""
     *around, name = path
     beside = (c for c in (*contract.columns, *contract.nested) if [*c.steps[:-1]] == around)
-    return next((c.name for c in beside if folded(c.steps[-1]) == folded(name)), "")
+    twins = (c.name for c in beside if folded(c.steps[-1]) == folded(name))
+    return next((f"Spark takes its name for {twin!r}" for twin in twins), "")
 
 
 def _is_a_partition(name: str, contract: Contract) -> bool:
