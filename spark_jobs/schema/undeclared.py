@@ -1,6 +1,6 @@
 """Undeclared columns: which of them a table can hold, and with which type."""
 
-from lakegate.contract.columns import KEY
+from lakegate.contract.columns import KEY, folded
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.properties import name_problem
 from spark_jobs.schema.differences import Difference
@@ -42,12 +42,24 @@ def problem_of(extra: Difference, contract: Contract) -> str:
     problem = name_problem(extra.path[-1], top=len(extra.path) == 1)
     structs = (each for each in walk(shape) if isinstance(each, Struct))
     names = (name for each in structs for name, _ in each.fields)
-    problems = [problem, *(name_problem(name, top=False) for name in names)]
+    problems = [
+        problem,
+        _taken(extra.path, contract),
+        *(name_problem(name, top=False) for name in names),
+    ]
     plain = (each for each in walk(storable(shape)) if isinstance(each, str))
     strange = [type_ for type_ in plain if type_.partition("(")[0] not in _PLAIN]
     return next(
         filter(None, problems), f"a table cannot have the type {strange[0]}" if strange else ""
     )
+
+
+def _taken(path: tuple[str, ...], contract: Contract) -> str:
+    """Return for which column beside that place Spark takes the name; "" for none."""
+    *around, name = path
+    beside = (c for c in (*contract.columns, *contract.nested) if [*c.steps[:-1]] == around)
+    twins = (c.name for c in beside if folded(c.steps[-1]) == folded(name))
+    return next((f"Spark takes its name for {twin!r}" for twin in twins), "")
 
 
 def _is_a_partition(name: str, contract: Contract) -> bool:

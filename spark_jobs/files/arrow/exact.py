@@ -27,7 +27,7 @@ _CHUNKS, _GROUP_SIZE = 1, 2
 _FILE_PATH, _META, _COLUMN_KEY, _ENCRYPTED_META = 1, 3, 8, 9
 _VALUES = 5
 _KEY, _VALUE = 1, 2
-_CHILDREN, _CONVERTED, _LOGICAL = 5, 6, 10
+_CONVERTED, _LOGICAL = 6, 10
 _ENUM = 4  # of converted types, and of logical ones
 
 _DAYS = ("date", "timestamp", "timestamp_ntz")
@@ -121,8 +121,8 @@ def _calendar_reasons(footer: dict[int, Any], schema: pa.Schema) -> Iterator[str
 
 def _row_group_reasons(footer: dict[int, Any]) -> Iterator[str]:
     groups = footer[_ROW_GROUPS]
-    paths = [path for path, each in elements(footer[_SCHEMA]) if not each.get(_CHILDREN)]
-    if len({".".join(path) for path in paths}) < len(paths):
+    paths = [".".join(path) for path, _ in elements(footer[_SCHEMA])]
+    if len({*paths}) < len(paths):
         yield "two of its columns have the same path"
     if not footer[_ROWS]:
         yield "it has no rows"

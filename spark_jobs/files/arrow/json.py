@@ -277,7 +277,8 @@ class _Groups:
     def _guessed(self, column: Column) -> _Mask:
         """Return of each row the number of the other kind that its value may have, 0 for none."""
         kinds = other_kinds(column)
-        key = f"\\Q{json.dumps(column.name, ensure_ascii=False)}\\E[ \t\r\n]*:[ \t\r\n]*"
+        name = re.escape(json.dumps(column.name, ensure_ascii=False))
+        key = f"{name}[ \t\r\n]*:[ \t\r\n]*"
         any_kind = key + "(" + "|".join(begin for begin, _ in kinds) + ")"
         guessed = np.zeros(len(self.rows), np.int64)
         if not kinds or not trues(pc.match_substring_regex(self.rows, any_kind)):

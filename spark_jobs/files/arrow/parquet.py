@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
+from itertools import islice
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -100,7 +101,23 @@ class ArrowFile:
             )
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(error) from error
-        return pa.table({column: _column(reader, number, column) for column in columns})
+        leaves = self._leaves
+        return pa.table({name: _column(reader, number, name, leaves[name]) for name in columns})
+
+    @cached_property
+    def _leaves(self) -> Mapping[str, list[str]]:
+        """Return the paths of each column's leaves, which the file has in the columns' order.
+
+        A path alone does not tell: a column may be called `a.b` beside a struct `a`.
+        """
+        paths = iter([column.path for column in self.metadata.schema])
+        return {each.name: list(islice(paths, _leaf_count(each.type))) for each in self.schema}
+
+
+def _leaf_count(type_: pa.DataType) -> int:
+    if not pa.types.is_nested(type_):
+        return 1
+    return sum(_leaf_count(type_.field(number).type) for number in range(type_.num_fields))
 
 
 def _require_bounded(group: pq.RowGroupMetaData, body: memoryview, start: int) -> None:
@@ -118,13 +135,12 @@ def _require_bounded(group: pq.RowGroupMetaData, body: memoryview, start: int) -
             raise MustRewrite(f"its column {chunk.path_in_schema} may have too much text")
 
 
-def _column(reader: pq.ParquetFile, number: int, column: str) -> pa.ChunkedArray:
-    """Return a column's values; the parts of a nested one are compared before."""
-    schema, group = reader.metadata.schema, reader.metadata.row_group(number)
-    paths = [schema.column(at).path for at in range(len(schema))]
-    leaves = [path for path in paths if path == column or path.startswith(f"{column}.")]
+def _column(
+    reader: pq.ParquetFile, number: int, column: str, leaves: Sequence[str]
+) -> pa.ChunkedArray:
+    """Return a column's values; the parts of a nested one, its `leaves`, are compared before."""
     by_leaf = {leaf: _read(reader, number, leaf) for leaf in leaves}
-    _require_counts(group, by_leaf)
+    _require_counts(reader.metadata.row_group(number), column, by_leaf)
     for leaf, values in by_leaf.items():
         _require_years(values, leaf)
     return by_leaf[column] if column in by_leaf else _read(reader, number, column)
@@ -174,8 +190,10 @@ def _require_valid(table: pa.Table, leaf: str) -> None:
         raise MustRewrite(f"{leaf} has no valid values, such as text that is not UTF-8") from error
 
 
-def _require_counts(group: pq.RowGroupMetaData, by_leaf: Mapping[str, pa.ChunkedArray]) -> None:
-    """Raise Damaged unless the footer counts the values that there are.
+def _require_counts(
+    group: pq.RowGroupMetaData, column: str, by_leaf: Mapping[str, pa.ChunkedArray]
+) -> None:
+    """Raise Damaged unless the footer counts the values that there are in a column's leaves.
 
     Leaves of one struct, list or map must also agree where it is null, and how long: otherwise
     each reader makes other rows of them.
@@ -185,7 +203,7 @@ def _require_counts(group: pq.RowGroupMetaData, by_leaf: Mapping[str, pa.Chunked
     agreed: dict[str, pa.Array] = {}
     for leaf, values in by_leaf.items():
         count = group.num_rows
-        for place, around in _around(leaf.partition(".")[0], values):
+        for place, around in _around(column, values):
             if not agreed.setdefault(place, around).equals(around):
                 raise Damaged(f"the parts of its column {place} do not belong together")
             if pa.types.is_integer(around.type):  # a list without items has a value, too

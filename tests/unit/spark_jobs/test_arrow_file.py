@@ -106,6 +106,14 @@ def test_leaves_that_do_not_belong_together(decoded: Decoded, one: bytes, other:
         decoded.of(mixed, "l")
 
 
+@pytest.mark.parametrize("name", ["s.t", "s."])
+def test_a_column_may_be_named_like_a_part_of_another(decoded: Decoded, name: str) -> None:
+    """Columns whose names begin alike are no leaves of each other, so they may have other nulls."""
+    pairs = pa.array([None, {"a": 1, "b": 2}], _PAIR)
+    rows = pa.table({"s": pairs, name: pa.array([[1, 2], None]), "l": pairs.take([1, 0])})
+    assert decoded.of(written(rows), *rows.column_names).to_pylist() == rows.to_pylist()
+
+
 @pytest.mark.parametrize("more", [-1, 1])
 @pytest.mark.parametrize("body", [_lists([2, 1]), written(pa.table({"l": [1, 2]}))])
 def test_values_are_counted(decoded: Decoded, body: bytes, more: int) -> None:

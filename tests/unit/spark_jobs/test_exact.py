@@ -254,6 +254,13 @@ def test_a_column_that_only_spark_converts_is_for_spark(type_: pa.DataType, why:
     assert found == (why and f"only Spark converts one of its columns: Iceberg has no {why}")
 
 
+def test_two_columns_of_one_path_are_for_spark() -> None:
+    """Arrow would read two columns for one, also where only one of them has parts."""
+    file = written(pa.table({"c": [1], "s": [{"t": 1}], "s.t": [{"u": 1}]}))
+    found = reason(file, contract({"c": "bigint"}, extraColumns="drop"))
+    assert found == "two of its columns have the same path"
+
+
 def test_a_column_that_is_left_out_may_make_a_calendar_unsure() -> None:
     """Spark reads the days of all columns, so those that are left out count as well."""
     pages, footer = thrift.footer(written(pa.table({"c": [1], "day": _OLD["day"]})))

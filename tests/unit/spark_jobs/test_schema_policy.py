@@ -104,6 +104,7 @@ def test_a_column_of_a_text_format_is_added_as_string() -> None:
         ("ü" * 128, "string", "give up to 255 bytes"),
         (" ", "", "has no name: is a delimiter too many in the header"),
         ("s", "struct<a:time(6)>", "a table cannot have the type"),
+        ("\u0130d", "string", "Spark takes its name for 'id'"),
     ],
 )
 def test_an_unusable_column_is_not_added(name: str, type_: str, why: str) -> None:

@@ -266,6 +266,15 @@ def test_objects_with_bad_values_are_kept_as_they_stand(
     assert found == ([*rows, rows[0]], [objects[1], objects[1]])
 
 
+@pytest.mark.parametrize("name", ["a\\E", "\\Q(", "[é]|b", 'say "x"'])
+def test_a_key_may_have_signs_of_expressions(tmp_path: Path, name: str) -> None:
+    """An object with a bad value is found, whatever the characters of its column's name."""
+    column = {"name": name, "logicalType": "integer"}
+    asked = parse(contract_of([column], [_ROWS], format="json"), "a test")
+    objects = [json.dumps({name: value}, ensure_ascii=False) for value in (1, "x", True, 2)]
+    assert both(tmp_path, "\n".join(objects).encode(), asked) == ([(1,), (2,)], objects[1:3])
+
+
 @pytest.mark.parametrize("number", ["1.555", "12345.5", "123456789", '"1,5"', '"EUR"'])
 def test_a_decimal_that_does_not_fit_is_bad(tmp_path: Path, number: str) -> None:
     """A decimal with more digits than its type, and a text that is none, are bad."""
