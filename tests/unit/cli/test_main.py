@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from access.deployment.checkout import ROOT
 from cli.main import Commands, app, begin
 from lakegate.errors import Transient
+from tests.unit.contract.contract_texts import contract_text
 
 
 @pytest.fixture(autouse=True)
@@ -129,6 +130,18 @@ def test_help_imports_little() -> None:
     assert not _SLOWEST & {*said.stderr.split()}
     first = python(_ALL_HELP.replace("get_command(app).commands.items()", "()"))
     assert not {"rich", "pydantic", "functions.adapters.all", *_SLOW} & {*first.stderr.split()}
+
+
+def test_a_check_of_contracts_imports_what_it_needs(tmp_path: Path) -> None:
+    """To check a contract and its patterns needs no library of AWS, and not pandas: seconds."""
+    column = "{name: day, logicalType: string, logicalTypeOptions: {pattern: '^[0-9]+$'}}"
+    (tmp_path / "a.yaml").write_text(contract_text(f"- {column}"))
+    checks = f"app(['contract', 'check', {str(tmp_path / 'a.yaml')!r}], standalone_mode=False)"
+    said = python(
+        f"import sys; from cli.main import app; {checks}; print(*sys.modules, file=sys.stderr)"
+    )
+    assert "2 checks" in said.stdout, said.stderr
+    assert not {"pandas", "boto3"} & {*said.stderr.split()}
 
 
 @pytest.mark.parametrize("name", get_command(app).commands)  # type: ignore[attr-defined]
