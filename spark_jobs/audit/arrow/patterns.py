@@ -72,6 +72,6 @@ def _fits_nothing(re2: str) -> bool:
     import pyarrow as pa  # the help of commands does without it
     import pyarrow.compute as pc
 
-    # Not by pa.array, which imports pandas where it is installed: a second.
+    # Not by pa.array, which imports pandas where it is installed.
     empty = pa.StringArray.from_buffers(1, pa.py_buffer(bytes(8)), pa.py_buffer(b""))
     return bool(pc.match_substring_regex(empty, re2)[0].as_py())

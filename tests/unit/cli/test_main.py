@@ -133,7 +133,7 @@ def test_help_imports_little() -> None:
 
 
 def test_a_check_of_contracts_imports_what_it_needs(tmp_path: Path) -> None:
-    """To check a contract and its patterns needs no library of AWS, and not pandas: seconds."""
+    """To check a contract and its patterns needs neither a library of AWS nor pandas."""
     column = "{name: day, logicalType: string, logicalTypeOptions: {pattern: '^[0-9]+$'}}"
     (tmp_path / "a.yaml").write_text(contract_text(f"- {column}"))
     checks = f"app(['contract', 'check', {str(tmp_path / 'a.yaml')!r}], standalone_mode=False)"
