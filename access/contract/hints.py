@@ -59,8 +59,8 @@ def hints(tree: Node, contract: Contract) -> tuple[Problem, ...]:
     suggestions += newer_keywords(root.node)
     for table in root.at("schema").items():
         suggestions += _on_rules(table)
-        for column in _columns(table.at("properties")):
-            suggestions += [*_on_column(column), *_on_rules(column)]
+        for column, classified in _columns(table.at("properties")):
+            suggestions += [*_on_column(column, classified=classified), *_on_rules(column)]
         suggestions += [*_on_checks(table, contract), *_on_values(contract)]
         suggestions += _on_sharing(table, contract)
         suggestions += _on_key(table, contract)
@@ -85,23 +85,24 @@ def _curly_quotes(node: Node, path: str) -> Iterator[Problem]:
             yield from _curly_quotes(each, place)
 
 
-def _columns(properties: Field) -> Iterator[Field]:
+def _columns(properties: Field, *, classified: bool = False) -> Iterator[tuple[Field, bool]]:
     for column in properties.items():
-        yield from _within(column)
+        yield from _within(column, classified=classified)
 
 
-def _within(column: Field) -> Iterator[Field]:
-    """Yield a column, and all that lie within it."""
-    yield column
-    yield from _columns(column.at("properties"))
+def _within(column: Field, *, classified: bool) -> Iterator[tuple[Field, bool]]:
+    """Yield a column and all that lie within it, and whether it or one around it is classified."""
+    classified = classified or column.has("classification")
+    yield column, classified
+    yield from _columns(column.at("properties"), classified=classified)
     parts = (column.at("items"), column.at("map").at("key"), column.at("map").at("value"))
     for part in (each for each in parts if each.given):
-        yield from _within(part)
+        yield from _within(part, classified=classified)
 
 
-def _on_column(column: Field) -> Iterator[Problem]:
+def _on_column(column: Field, *, classified: bool) -> Iterator[Problem]:
     name = column.text("name")
-    if looks_personal(name) and not column.has("classification"):
+    if looks_personal(name) and not classified:
         reason = "looks personal: hide it in reports and alerts with classification: confidential"
         yield _hint(column, "name", reason)
     yield from _on_type(column)

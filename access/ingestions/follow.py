@@ -99,7 +99,7 @@ def follow(
 
 
 def sentence(item: TrackedIngestion) -> str:
-    """Describe the state of an ingestion."""
+    """Describe the state of an ingestion in one line."""
     ingestion = item.ingestion
     if not ingestion.times:
         return "uploaded" if ingestion.landed.key else "the ledger has no such ingestion yet"
@@ -114,7 +114,8 @@ def sentence(item: TrackedIngestion) -> str:
     }
     if ingestion.state is State.REJECTED and item.blocking:
         return f"rejected, {item.blocking} of {many} checks failed"
-    reason = f", {ingestion.reason.message}" if ingestion.reason else ""
+    first = ingestion.reason.message.partition("\n")[0] if ingestion.reason else ""
+    reason = f", {first}" if first else ""
     return words.get(ingestion.state, f"{ingestion.state}{reason}")
 
 

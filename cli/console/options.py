@@ -45,7 +45,7 @@ def named(by: str) -> str:
 Id = Annotated[str, typer.Argument(metavar="ID", help="An ingestion id, or its first characters.")]
 Ids = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[ID]...", help="Ingestion ids, or their first characters."),
+    typer.Argument(metavar="ID", help="Ingestion ids, or their first characters."),
 ]
 OfCause = Annotated[
     str,

@@ -11,7 +11,6 @@ from rich.console import RenderableType
 
 from access.contract.check import checked_one
 from access.contract.local_audit import local_judge
-from access.files.uploads import chosen
 from cli.console import json_output, terminal
 from cli.console.options import since
 from cli.contract import ci_output
@@ -120,6 +119,8 @@ def tried_contract(adapters: Adapters, named: Path, table: str) -> Contract:
     """Return the contract in a file, of its `table` if there are several, or else one in force."""
     if named.is_file() or len(named.parts) > 1:  # a table's files may lie in a folder of its name
         return checked_one(named, adapters.settings.limits, table).valid()
+    from access.files.uploads import chosen  # with AWS's library, which other commands do without
+
     return chosen((stored.contract for stored in adapters.lake.contracts(None)), str(named))
 
 

@@ -24,9 +24,7 @@ CONTRACTS = (ROOT / "contracts", ROOT / "infra" / "smoke")
 def check(
     paths: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="FILE…", help="Contract files, or directories of them.", exists=True
-        ),
+        typer.Argument(metavar="FILE", help="Contract files, or directories of them.", exists=True),
     ],
     as_json: AsJson = False,
     as_format: AsFormat = Format.TEXT,

@@ -65,9 +65,7 @@ def push_contracts(
     context: typer.Context,
     paths: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="[FILE]...", help="Contract files, or directories of them.", exists=True
-        ),
+        typer.Argument(metavar="FILE", help="Contract files, or directories of them.", exists=True),
     ] = _DEFAULT,
     dry_run: DryRun = False,
     since: Since = None,

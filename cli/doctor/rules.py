@@ -139,16 +139,17 @@ def check_job_release(deployed: str, built: str) -> Finding:
 
 def check_contracts(here: Mapping[str, str], in_force: Mapping[str, str]) -> list[Finding]:
     """Check that the contracts in force are those of this checkout."""
-    fix = "run `lakegate contract push` to put this checkout's contracts in force"
+    push = "run `lakegate contract push` to put this checkout's contracts in force"
+    keep = "if no other folder has it either, `lakegate contract withdraw` takes it out of force"
     other = sorted(table for table in here.keys() & in_force if here[table] != in_force[table])
-    cases = {
-        "in force in another version": other,
-        "not in force": sorted(here.keys() - in_force),
-        "in force, but not in this checkout": sorted(in_force.keys() - here),
-    }
-    return [
-        warn(f"{', '.join(tables)}: {what}", fix) for what, tables in cases.items() if tables
-    ] or [ok(f"{len(here)} in force, as in this checkout")]
+    cases = (
+        ("in force in another version", other, push),
+        ("not in force", sorted(here.keys() - in_force), push),
+        ("in force, but not in this checkout", sorted(in_force.keys() - here), keep),
+    )
+    return [warn(f"{', '.join(tables)}: {what}", fix) for what, tables, fix in cases if tables] or [
+        ok(f"{len(here)} in force, as in this checkout")
+    ]
 
 
 def check_alarms(ringing: Mapping[str, str]) -> list[Finding]:

@@ -42,12 +42,9 @@ def drop(
         raise typer.BadParameter(error.message) from error
     adapters = find(context.obj).adapters()
     tracked: list[TrackedIngestion] = []
-    try:
-        for item in uploads.drop(adapters, files, target):
-            tracked.append(item)
-            list_uploads([item])
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("" if tracked else "Nothing was uploaded.") from None
+    for item in uploads.drop(adapters, files, target):
+        tracked.append(item)
+        list_uploads([item])
     if wait:
         wait_for(adapters, tracked, seconds)
 

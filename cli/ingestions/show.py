@@ -14,6 +14,7 @@ from cli.console import audit, json_output, terminal
 from cli.console.options import AsJson, Id
 from functions.model import merge_commit, queueing
 from functions.model.ingestion import Ingestion
+from functions.notifications.failure_text import failure_advice
 from lakegate.audit.report import AuditReport
 from lakegate.text import count, one_line
 
@@ -62,6 +63,7 @@ def page(
                 ("state", terminal.state(ingestion)),
                 ("progress", progress),
                 ("reason", ingestion.reason.with_code if ingestion.reason else ""),
+                ("what to do", failure_advice(ingestion) if ingestion.is_open else ""),
                 *source(ingestion),
                 ("table", ", ".join(ingestion.tables)),
                 ("rows", rows_of(ingestion)),

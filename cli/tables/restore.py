@@ -55,18 +55,29 @@ def restore(
     Shows the rows that come and go before it asks. With --wait, exits like `lakegate drop`: 0
     published, 3 rejected, 4 errored.
     """
-    by = named(by)
+    by, state = named(by), _state(to)
     if not dry_run:
         require_name(by, reason)
     deployment = find(context.obj)
     adapters = deployment.adapters()
-    wanted = undo(adapters, table, to if is_commit(to) else since(to))
+    wanted = undo(adapters, table, state)
     terminal.out().print(Group(*_shown(wanted, _rows(deployment, wanted))))
     if dry_run:
         return
     confirm(f"Give {table} the rows of {wanted.to.hash[:ID_PART]}?", yes=yes)
     ingestion = request(adapters, wanted, by, reason)
     follow(adapters, ingestion, f"restoration of {table}", by, wait=wait, seconds=seconds)
+
+
+def _state(to: str) -> str:
+    """Return a commit as it is, and a time as the ledger writes it. Raises BadParameter."""
+    if is_commit(to):
+        return to
+    try:
+        return since(to)
+    except typer.BadParameter as error:
+        message = f"{error.message}, or at least 8 characters of a commit of `lakegate log`"
+        raise typer.BadParameter(message, param_hint="--to") from error
 
 
 def _rows(deployment: Deployment, wanted: Undo) -> "Difference":

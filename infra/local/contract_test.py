@@ -11,8 +11,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from signal import SIGINT, signal
 from subprocess import DEVNULL
 from tempfile import TemporaryDirectory
+from threading import current_thread, main_thread
 from typing import BinaryIO
 from urllib.parse import urlsplit
 
@@ -144,11 +146,32 @@ def _started(conf: SparkConf) -> SparkSession:
     """
     try:
         silent = {"stdout": DEVNULL, "stderr": DEVNULL}
-        gateway = jvm.known_gateway() or launch_gateway(conf, silent)
+        with interrupted_later():
+            gateway = jvm.known_gateway() or launch_gateway(conf, silent)
         return SparkSession(SparkContext(conf=conf, gateway=gateway))
     except (PySparkException, Py4JError, OSError) as error:
         message = f"Spark does not start on this machine: {error}\nIs there memory and disk for it?"
         raise LakegateError("SPARK_NOT_STARTED", message) from error
+
+
+@contextmanager
+def interrupted_later() -> Iterator[None]:
+    """Hold a Ctrl-C until the block has ended.
+
+    A Java that nobody waits for any more while it starts would run for ever: it ends by itself only
+    once it is connected. Python interrupts its main thread alone.
+    """
+    if current_thread() is not main_thread():
+        yield
+        return
+    held: list[int] = []
+    before = signal(SIGINT, lambda number, _: held.append(number))
+    try:
+        yield
+    finally:
+        signal(SIGINT, before)
+    if held:
+        raise KeyboardInterrupt
 
 
 def passed(contract: Contract, file: Path, limits: Limits = DEFAULTS) -> AuditReport | None:

@@ -313,15 +313,21 @@ def _table_name(schema: Field) -> str:
     key = "physicalName" if schema.has("physicalName") and not is_elsewhere else "name"
     name = schema.required_text(key)
     name = qualified(name)
-    if name and not _TABLE.fullmatch(name):
-        schema.refuse(
-            f"{name!r} must name a namespace and a table, as in nyc.flights: each begins with a "
-            "letter, and letters, digits and _ follow, up to 127 characters",
-            key,
-        )
-    if name.lower().startswith(f"{_OWN_NAMESPACE}."):
-        schema.refuse(f"the namespace {_OWN_NAMESPACE} is for Lakegate's own tables", key)
+    if name and (problem := table_problem(name)):
+        schema.refuse(problem, key)
     return name
+
+
+def table_problem(name: str) -> str:
+    """Return why a table cannot have this name, "" if it can."""
+    if name.lower().startswith(f"{_OWN_NAMESPACE}."):
+        return f"the namespace {_OWN_NAMESPACE} is for Lakegate's own tables"
+    if _TABLE.fullmatch(name):
+        return ""
+    return (
+        f"{name!r} must name a namespace and a table, as in nyc.flights: each begins with a letter,"
+        " and letters, digits and _ follow, up to 127 characters"
+    )
 
 
 def _own_names(schema: Field, table: str, properties: Sequence[Property]) -> set[str]:

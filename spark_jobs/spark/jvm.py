@@ -73,9 +73,10 @@ def error_condition(error: BaseException) -> str:
 
 
 def short_message(error: BaseException) -> str:
-    """Return a Java exception's message without the statement and the plan that Spark adds."""
+    """Return a Java exception's message, on one line and without the statement and the plan."""
     text = str(error) if isinstance(error, CapturedException) else causes(error)[0]
-    return text.split("\n== SQL", 1)[0].split(";\n", 1)[0].strip()[:500]
+    words = text.split("\n== SQL", 1)[0].split(";\n", 1)[0]
+    return words.strip().replace("\n", " ")[:500]
 
 
 def causes(error: BaseException) -> list[str]:

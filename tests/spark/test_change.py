@@ -137,6 +137,7 @@ def test_a_change_is_made_on_its_branch(
         ("DELETE FROM IDENTIFIER('{t}')", "changes something else"),
         (TWICE.replace("MERGE", "MERGE WITH SCHEMA EVOLUTION"), "SCHEMA EVOLUTION"),
         ("DELETE FORM {t}", "FORM"),
+        ("UPDATE {t} SET größe = 1", "back quoted"),
     ],
 )
 def test_anything_else_is_refused(job: Job, statement: str, why: str) -> None:
@@ -145,7 +146,7 @@ def test_anything_else_is_refused(job: Job, statement: str, why: str) -> None:
     with pytest.raises(Permanent, match="BAD_STATEMENT") as caught:
         read_statement(fresh_session(job.warm_spark), change)
     assert why in caught.value.message
-    assert "== SQL" not in caught.value.message
+    assert not any(part in caught.value.message for part in ("== SQL", "\n"))
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import typer
 
 from access.contract.check import check
 from cli.console import terminal
+from lakegate.contract.model import qualified, table_problem
 from lakegate.errors import LakegateError
 
 _LONGEST = 100  # characters of a file's name that become a table's, which may have 127
@@ -21,6 +22,11 @@ def suggest(
     out: Annotated[Path | None, typer.Option(help="New file to write to.")] = None,
 ) -> None:
     """Draft a contract from a sample of the data, with limits that all its rows meet."""
+    if table and (problem := table_problem(qualified(table))):
+        raise typer.BadParameter(problem, param_hint="--table")
+    if out and out.exists():
+        message = f"{out} exists, and is not overwritten\nGive --out another name, or delete it."
+        raise LakegateError("NOT_WRITTEN", message)
     text = suggested(data, table)
     if out is None:
         terminal.raw(text)
@@ -29,7 +35,7 @@ def suggest(
         with out.open("x", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
-        raise LakegateError("NOT_WRITTEN", f"cannot write {out}: {error}") from error
+        raise LakegateError("NOT_WRITTEN", f"cannot write {out}: {error.strerror}") from error
     terminal.err().print(f"wrote {out}")
 
 

@@ -23,11 +23,10 @@ _ELSEWHERE = {
 _BEYOND = (*OF_ROWS, Metric.DUPLICATE, Metric.ROWS, Metric.DISTINCT, Metric.ORPHAN, Metric.QUERY)
 
 
-def custom_properties(places: Iterable[Field], known: tuple[str, ...], what: str) -> Field:
+def custom_properties(places: Iterable[Field], known: tuple[str, ...]) -> Field:
     """Return the known `customProperties` of fields as a mapping.
 
-    `what` says what they are. Those of other tools are ignored, except typing errors, and options
-    that another place has.
+    Those of other tools are ignored, except typing errors, and options that another place has.
     """
     first, *more = places
     nodes: dict[str, Node] = {}
@@ -46,7 +45,7 @@ def custom_properties(places: Iterable[Field], known: tuple[str, ...], what: str
         elif name in _ELSEWHERE and _is_ours(name, item):
             item.refuse(f"{name} {_ELSEWHERE[name]}", "property")
         elif near:
-            item.refuse(f"{name!r} is not {what}{near}", "property")
+            item.refuse(f"unknown property {name!r}{near}", "property")
     path = first.at("customProperties").path
     return Field(Node(first.node.line, nodes), path, first.problems)
 
@@ -71,7 +70,7 @@ class Options:
 
 def read_options(place: Field, known: tuple[str, ...]) -> Options:
     """Return the known options in the `customProperties` of a rule, property or relationship."""
-    given = custom_properties([place], known, "a property of a rule")
+    given = custom_properties([place], known)
     severity = given.choice("severity", tuple(Severity)) if given.has("severity") else ""
     return Options(
         place,

@@ -58,7 +58,7 @@ def read_settings(root: Field, table: Field) -> Field:
 
     Properties of other tools are ignored, unless one looks like a typing error.
     """
-    return custom_properties([root, table], SETTINGS, "a setting of Lakegate")
+    return custom_properties([root, table], SETTINGS)
 
 
 @dataclass(frozen=True)

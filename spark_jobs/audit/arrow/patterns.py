@@ -33,7 +33,7 @@ def re2_pattern(pattern: str) -> str:
     """
     re2 = "".join(_RE2.get(part, part) for part in java_tokens(pattern))
     try:
-        _finds(re2, "")  # compiles it
+        _fits_nothing(re2)  # compiles it
     except ValueError:  # Arrow's error is one, too
         return ""
     return re2
@@ -51,7 +51,7 @@ def means_the_same(pattern: str) -> bool:
     return (
         re2_pattern(pattern) != ""
         and all(part in _KNOWN or _PART.fullmatch(part) for part in parts)
-        and not any(_finds(group, "") for group in _repeated_groups(parts))
+        and not any(_fits_nothing(group) for group in _repeated_groups(parts))
     )
 
 
@@ -67,8 +67,11 @@ def _repeated_groups(parts: Sequence[str]) -> Iterator[str]:
                 yield "".join(each for each in group if each != BOUNDARY)
 
 
-def _finds(re2: str, text: str) -> bool:
+def _fits_nothing(re2: str) -> bool:
+    """Return whether a pattern is found in the empty text. Raises ValueError if it is none."""
     import pyarrow as pa  # the help of commands does without it
     import pyarrow.compute as pc
 
-    return bool(pc.match_substring_regex(pa.array([text]), re2)[0].as_py())
+    # Not by pa.array, which imports pandas where it is installed.
+    empty = pa.StringArray.from_buffers(1, pa.py_buffer(bytes(8)), pa.py_buffer(b""))
+    return bool(pc.match_substring_regex(empty, re2)[0].as_py())

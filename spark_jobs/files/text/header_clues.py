@@ -23,7 +23,8 @@ def clues(text: str, names: Sequence[str], contract: Contract) -> tuple[str, ...
     if text.lstrip()[:1] in ("{", "["):
         return ("this looks like JSON",)
     declared = frozenset(c.name.lower() for c in contract.columns if c.is_declared)
-    hints = (*_delimiter(text, names, contract.options, declared), *_encoding(names, contract))
+    own = contract.options["encoding"]
+    hints = (*_delimiter(text, names, contract.options, declared), *_encoding(names, own, declared))
     return hints or tuple(_other_row(text, names, contract.options, declared))
 
 
@@ -42,11 +43,20 @@ def _delimiter(
         yield f'{told} (set options: {{delimiter: "{sign}"}})'
 
 
-def _encoding(names: Sequence[str], contract: Contract) -> Iterator[str]:
+def _encoding(names: Sequence[str], own: str, declared: frozenset[str]) -> Iterator[str]:
     if any("\ufffd" in name for name in names):
-        own = contract.options["encoding"]
         remedy = " (set options: {encoding: Windows-1252}, or its own)" if own == "UTF-8" else ""
         yield f"the header is not in {own}, the contract's encoding{remedy}"
+    elif _hits([_as_utf_8(name, own) for name in names], declared) > _hits(names, declared):
+        yield f"the header is in UTF-8, not in {own} (set options: {{encoding: UTF-8}})"
+
+
+def _as_utf_8(name: str, encoding: str) -> str:
+    """Return a name whose bytes were read in another encoding; itself if they are not UTF-8."""
+    try:
+        return name.encode(encoding).decode("utf-8-sig")
+    except UnicodeError:
+        return name
 
 
 def _other_row(

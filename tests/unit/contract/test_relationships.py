@@ -138,7 +138,10 @@ def test_a_relationship_may_have_limits() -> None:
 @pytest.mark.parametrize(
     ("property_", "reason"),
     [
-        ("{property: failunless, value: {mustBe: 0}}", "not a property of a rule"),
+        (
+            "{property: failunless, value: {mustBe: 0}}",
+            "unknown property 'failunless' (did you mean failUnless?)",
+        ),
         ("{property: failUnless, value: {mustBe: 0, mustBeLessThan: 3}}", "exactly one"),
         ("{property: failUnless, value: {most: 0}}", "unknown key"),
         ("{property: unit, value: number}", "use one of rows, percent"),

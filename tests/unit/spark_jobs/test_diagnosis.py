@@ -1,6 +1,7 @@
 """The one sentence about a file whose columns are not the contract's."""
 
 import unicodedata
+from dataclasses import replace
 
 import pytest
 
@@ -109,6 +110,18 @@ def test_a_header_has_clues(text: str, cause: str) -> None:
     found = causes(contract("id", "price", "day"), text)
     assert len(found) == bool(cause)
     assert all(each.startswith(cause) for each in found)
+
+
+@pytest.mark.parametrize("encoding", ["WINDOWS-1252", "ISO-8859-1"])
+@pytest.mark.parametrize("written", ["id,Preis,Währung", "\ufeffid,Preis,Währung", "\ufeffid"])
+def test_a_header_in_utf_8_is_recognised(encoding: str, written: str) -> None:
+    """Of a header that was read in an encoding of single bytes, a clue says that it is UTF-8."""
+    agreed = contract("id", "Preis", "Währung")
+    agreed = replace(agreed, options={**agreed.options, "encoding": encoding})
+    names = written.encode().decode(encoding).split(",")
+    told = f"the header is in UTF-8, not in {encoding} (set options: {{encoding: UTF-8}})"
+    assert clues(",".join(names), names, agreed) == (told,)
+    assert told not in clues(written, ["id", "Währung"], agreed)
 
 
 @pytest.mark.parametrize("text", ["Jane;jane@example.org;DE89\n", "name;email;Jane\n", "1,Jane\n"])

@@ -310,6 +310,15 @@ def test_a_contract_without_checks_gets_a_hint() -> None:
     assert "asks for no check" in hint.reason
 
 
+def test_what_lies_within_a_confidential_column_gets_no_hint_about_persons() -> None:
+    """A classification covers all parts of a column, which need none of their own."""
+    street = "logicalType: object, properties: [{name: street, logicalType: string}]"
+    near = hinted(f"- {{name: place, classification: confidential, {street}}}")
+    inner = "schema[0].properties[1].properties[0].name"
+    assert inner not in [field for _, field in near]
+    assert inner in [field for _, field in hinted(f"- {{name: place, {street}}}")]
+
+
 def test_hints_do_not_change_the_verdict(tmp_path: Path) -> None:
     """A contract with hints is valid: hints are separate lines, and the exit code is 0."""
     file = tmp_path / "a.yaml"

@@ -4,6 +4,7 @@ import pytest
 
 from access.ingestions.follow import TrackedIngestion, dropped, ended, finished, follow, sentence
 from functions.adapters.emr import RunState
+from lakegate.audit.report import Reason
 from lakegate.errors import LakegateError
 from lakegate.job.landing import ingestion_id
 from tests.fakes.deployment import Deployment
@@ -122,6 +123,10 @@ def test_a_timeout_names_the_file_and_its_state(lost: bool, state: str) -> None:
         ),
         (TrackedIngestion(REJECTED), "rejected, 1 of 3 checks failed"),
         (TrackedIngestion(ERRORED), "errored, no contract claims the key"),
+        (
+            TrackedIngestion(replace(ERRORED, reason=Reason("BAD_STATEMENT", "no SQL\nSpark: …"))),
+            "errored, no SQL",
+        ),
     ],
 )
 def test_every_state_has_a_text(item: TrackedIngestion, words: str) -> None:

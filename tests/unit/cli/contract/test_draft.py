@@ -216,8 +216,18 @@ def test_the_draft_is_written_where_nothing_was(tmp_path: Path) -> None:
 
     assert run(app, arguments).exit_code == 0
     assert "shop.orders" in run(app, ["contract", "check", str(out)]).stdout
-    assert run(app, arguments).exit_code == 1
+    again = run(app, arguments)
+    assert (again.exit_code, "exists, and is not overwritten" in again.stderr) == (1, True)
     assert run(app, arguments[:-2]).stdout == out.read_text()
+
+
+@pytest.mark.parametrize("table", ["Hotel Bookings", "a.b.c", "ops.x"])
+def test_a_table_that_cannot_be_is_refused_as_an_option(tmp_path: Path, table: str) -> None:
+    """A name that no table can have is wrong usage of --table: no sample is read for it."""
+    data = tmp_path / "shop.csv"
+    data.write_text("")
+    said = CliRunner().invoke(app, ["contract", "suggest", str(data), "--table", table])
+    assert (said.exit_code, "Invalid value for --table: " in said.stderr) == (2, True)
 
 
 NAMES = st.text(min_size=1, max_size=8).filter(str.isprintable)

@@ -228,6 +228,8 @@ def test_contracts_that_differ_are_reported(package: Package) -> None:
         "b.b: not in force",
         "c.c: in force, but not in this checkout",
     ]
+    remedies = ("contract push", "contract push", "contract withdraw")
+    assert all(each in one.fix for each, one in zip(remedies, found, strict=True))
 
 
 def test_a_platform_fact_that_is_not_in_use_is_reported(package: Package) -> None:

@@ -6,6 +6,7 @@ import pytest
 from access.ingestions.identify import identified
 from cli.contract import local_test
 from cli.ingestions.show import page
+from functions.model.ingestion import State
 from lakegate.errors import LakegateError
 from tests.fakes.clock import FakeClock
 from tests.fakes.examples import INGESTION, REPORT, WRONG, WRONG_FILE
@@ -60,6 +61,14 @@ def test_what_became_of_the_columns_is_shown() -> None:
     text = shown(page(INGESTION, report))
     assert "1,000 rows in the file, 842 after SELECT a FROM file" in text
     assert "; ".join(report.schema_changes) in text
+
+
+def test_a_failure_that_waits_for_a_decision_says_what_to_do() -> None:
+    """`show` has the alert's advice until nothing is left to decide."""
+    failed = replace(INGESTION, state=State.REJECTED, reason=WRONG_FILE.reason)
+    advice = "Drop a corrected file, or correct the contract and replay this one."
+    assert advice in shown(page(failed, WRONG_FILE))
+    assert advice not in shown(page(replace(failed, superseded_by=_SECOND.id), WRONG_FILE))
 
 
 def test_a_wrong_file_is_one_sentence() -> None:
