@@ -123,3 +123,14 @@ def test_a_member_that_was_read_as_it_left_is_no_member(ledger: AnyLedger) -> No
     assert ledger.get(gone.id).state is State.LANDED
     ledger.rebase([first, last], NEW, "b2")
     assert [each.intent for each in as_saved(ledger, [first, last])] == [NEW, NEW]
+
+
+def test_a_remark_on_a_member_leaves_it_in_its_group(ledger: AnyLedger) -> None:
+    """It stays with the others, which are no more changed by one write for all."""
+    members = audited_group(ledger, 0, 4)
+    ledger.save(members[2].step("overdue", "2026-03-01T13:00:00.000+00:00"))
+    now = as_saved(ledger, members)
+    assert {(each.intent, each.group) for each in now} == {(members[0].intent, members[0].group)}
+    assert not any(each.shared_intent.is_open for each in now)
+    ledger.rebase(now, NEW, "b2")
+    assert {each.intent for each in as_saved(ledger, members)} == {NEW}

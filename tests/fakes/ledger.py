@@ -47,6 +47,7 @@ class FakeLedger(FakeCharges):
         self._now = now
         self._revisions: defaultdict[str, list[Ingestion]] = defaultdict(list)
         self._lost: defaultdict[str, list[Ingestion]] = defaultdict(list)
+        self._closed: set[str] = set()  # ids of shared intents
         self.behind: Counter[str] = Counter()
         self.newest = ""
         self.between: Callable[[], None] = lambda: None
@@ -70,7 +71,9 @@ class FakeLedger(FakeCharges):
     def get(self, ingestion: str) -> Ingestion:
         if not self._revisions[ingestion]:
             raise UnknownIngestion(ingestion)
-        return self._revisions[ingestion][-1]
+        known = self._revisions[ingestion][-1]
+        shared = known.shared_intent
+        return known.but(shared_intent=replace(shared, closed=shared.id in self._closed))
 
     def save(self, ingestion: Ingestion) -> Ingestion:
         return self.save_all([ingestion])[0]
@@ -81,10 +84,12 @@ class FakeLedger(FakeCharges):
             raise Transient("LEDGER_UNAVAILABLE", message)
         if moved := [each.id for each in ingestions if self._has_moved(each)]:
             raise Moved(moved)
+        self._close(ingestions)
         return [self._keep(each) for each in ingestions]
 
     def save_each(self, ingestions: Sequence[Ingestion]) -> list[Ingestion]:
         saved = []
+        self._close(ingestions)
         for number, each in enumerate(ingestions):
             if number:
                 self.between()
@@ -293,6 +298,9 @@ class FakeLedger(FakeCharges):
         for id_, revisions in self._revisions.items():
             if len(revisions) > self.behind[id_]:
                 yield revisions[-1 - self.behind[id_]]
+
+    def _close(self, ingestions: Sequence[Ingestion]) -> None:
+        self._closed |= {each.shared_intent.id for each in ingestions if each.shared_intent.is_open}
 
     def _has_moved(self, ingestion: Ingestion) -> bool:
         revisions = self._revisions[ingestion.id]
