@@ -213,6 +213,13 @@ A_DAY_WITH_A_BUDGET: Story = (
     Time.COURSE,
     Time.COURSE,
 )
+A_TIGHT_BUDGET: Story = (
+    Budget(dollars=1),
+    *A_TABLE,
+    *map(Land, (*KEYS, *KEYS)),
+    Time.COURSE,
+    Time.COURSE,
+)
 DAYS = (
     A_DAY,
     A_DAY_WITH_A_BUDGET,

@@ -45,6 +45,7 @@ from tests.fakes.openings import (
     A_QUEUED_FILE_AND_A_KEY,
     A_SHARED_GROUP,
     A_TABLE,
+    A_TIGHT_BUDGET,
     A_VERSION_APPROVED_IN_ORDER,
     BATCHES,
     COMPARED,
@@ -106,7 +107,7 @@ _CALM: dict[Events, int] = {
     st.builds(Forge, st.sampled_from(Forgery), _NTH): 1,
     st.one_of(
         st.builds(Share, st.integers(0, 1)),
-        st.builds(Budget, st.booleans()),
+        st.builds(Budget, st.booleans(), st.sampled_from([1, 1_000_000])),
         st.builds(Lose, _NTH),
         st.builds(LoseRun, _NTH),
         st.builds(LoseEntry, _NTH),
@@ -146,6 +147,7 @@ OPENINGS = (
     TURNS,
     LATEST_TURNS,
     COMPARED,
+    A_TIGHT_BUDGET,
 )
 # Four short lists are longer than a long one.
 _PART = st.lists(weighted({**_CALM, _FAULT: 8}), max_size=10)
