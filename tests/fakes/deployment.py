@@ -388,7 +388,8 @@ class Deployment:
     def settle(self) -> None:
         """Run everything until nothing is left to do. Raise AssertionError if it never ends.
 
-        Where the day's budget has no room, the next day begins. Results may be left if they cannot be recorded.
+        Where the day's budget has no room, the next day begins. Results may be left if they cannot
+        be recorded.
         """
         for _ in range(_MOST_ROUNDS):
             while self._messages:

@@ -18,6 +18,7 @@ from functions.operations.decisions.failed import (
     publish_anyway,
     replay,
 )
+from functions.operations.decisions.restore import restore, undo
 from functions.operations.decisions.takeover import gate, takeover
 from functions.pipeline.publication.replace import CANNOT_REPLACE
 from functions.pipeline.start.intake import retract
@@ -103,6 +104,35 @@ class Retract:
 
 
 @dataclass(frozen=True)
+class Restore:
+    """A command asks that shop.orders gets the rows of an earlier commit; it may be refused.
+
+    It does not happen, and from then on others change no rows and none replace each other, where
+    that would need a model of what came back.
+    """
+
+    nth: int = 0
+
+    def happen(self, stage: Stage) -> None:
+        """Request it; main may have moved on before it is carried out, or have no table by then."""
+        deployment = stage.deployment
+        commits = [c.hash for c, names in deployment.catalog.history() if TABLE in names]
+        is_mixed = not deployment.others.idle or stage.replaces_rows or stage.asked
+        if not commits or (is_mixed and not stage.restores):
+            return
+        stage.restores = True
+        deployment.journal.part()
+        with suppress(LakegateError, ProcessDied):
+            wanted = undo(deployment.adapters, TABLE, commits[self.nth % len(commits)])
+            asked = wanted.change().landed(deployment.lake.bucket)
+            stage.asked[asked.key] = ingestion_id(asked)
+            restore(deployment.adapters, wanted, "Ann", "a bad load")
+        there = {each.key for each in deployment.lake.changes()}
+        stage.files |= {id_: File.GOOD for key, id_ in stage.asked.items() if key in there}
+        stage.excused |= {"errored TABLE_GONE", "errored TABLE_MOVED"}
+
+
+@dataclass(frozen=True)
 class Gate:
     """Another writer commits on a branch of its own, and a command takes it over if it `asks`."""
 
@@ -112,6 +142,8 @@ class Gate:
 
     def happen(self, stage: Stage) -> None:
         """Write, and request it; it may be refused, or main may have changed the same rows."""
+        if stage.restores:
+            return
         deployment, name = stage.deployment, f"write/{self.nth}"
         deployment.others.write_on_own_branch(name, TABLE, rewrites=self.rewrites)
         deployment.journal.part()
@@ -348,8 +380,10 @@ class Contract:
             return
         if self.now == "holds duplicates" and stage.lost_batches:
             return
-        if self.now in ("replaces versions", *_REPLACE_ROWS) and stage.checks_whole_table:
+        replaces = self.now in ("replaces versions", *_REPLACE_ROWS)
+        if replaces and (stage.checks_whole_table or stage.restores):
             return
+        stage.replaces_rows |= replaces
         text, ends = CONTRACTS[self.now]
         text = BEYOND * stage.checks_whole_table + text
         stage.deployment.lake.put_text(f"contracts/{TABLE}.yaml", (ORDERS + text).encode())
@@ -391,6 +425,8 @@ class Change:
 
     def happen(self, stage: Stage) -> None:
         """Commit the change."""
+        if stage.restores:
+            return
         CHANGES[self.what](stage.deployment.others, self.table)
 
 

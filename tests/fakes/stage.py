@@ -115,6 +115,8 @@ class Stage:
 
     excused: set[str] = field(default_factory=set)
     replaces_versions: bool = False
+    replaces_rows: bool = False
+    restores: bool = False
     lost_entries: bool = False
     lost_batches: bool = False
     refuses_batches: bool = False
