@@ -228,7 +228,7 @@ def test_what_main_takes_as_it_is_given_up_ends_as_published() -> None:
     deployment.settle()
     ended = deployment.ingestion(landed)
     assert (ended.state, ended.reason, ended.alerted) == (State.PUBLISHED, None, True)
-    assert "Published" in deployment.told()[-1]
+    assert "Published after all" in deployment.told()[-1]
     check_promises(deployment)
 
 
