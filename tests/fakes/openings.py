@@ -228,8 +228,10 @@ A_TIGHT_BUDGET: Story = (
     Time.COURSE,
     Time.COURSE,
 )
+A_DAY_OF_ANOTHER_CONTRACT: Story = (*WAITING_TOGETHER, Contract("replaces rows"), Time.COURSE)
 DAYS = (
     A_DAY,
+    A_DAY_OF_ANOTHER_CONTRACT,
     A_DAY_WITH_A_BUDGET,
     A_DAY_OF_TURNS,
     A_DAY_OF_VERSIONS,
