@@ -401,7 +401,7 @@ class Deployment:
                 return
             self.sweep()
             self.run_jobs()
-            if not self.has_room:
+            if not (self.has_room or self._messages):  # else a run may just have ended
                 self.clock.pass_(_A_DAY)
         raise AssertionError(f"never at rest: {list(self.ledger.unfinished('9999'))}")
 
