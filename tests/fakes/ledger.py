@@ -182,7 +182,8 @@ class FakeLedger(FakeCharges):
             yield self.get(each.id)
 
     def all(self) -> Iterator[Ingestion]:
-        yield from [revisions[-1] for revisions in self._revisions.values() if revisions]
+        known = [revisions[-1] for revisions in self._revisions.values() if revisions]
+        yield from map(self._as_left, known)
 
     def outlines(self) -> Iterator[Outline]:
         for each in self.all():
@@ -302,7 +303,7 @@ class FakeLedger(FakeCharges):
         """Yield each ingestion as the indexes show it."""
         for id_, revisions in self._revisions.items():
             if len(revisions) > self.behind[id_]:
-                yield revisions[-1 - self.behind[id_]]
+                yield self._as_left(revisions[-1 - self.behind[id_]])
 
     def _has_moved(self, ingestion: Ingestion) -> bool:
         return self._is_left(ingestion) or not self._is_as_read(ingestion)
