@@ -61,6 +61,9 @@ class Batch:
 
     def happen(self, stage: Stage) -> None:
         """Upload files and manifest; `file` sets how the job run ends."""
+        if stage.restores:
+            return
+        stage.has_batches = True
         stage.deployment.clock.pass_(1)  # S3's listings tell no smaller times
         landed = stage.deployment.batch(self.name, BATCH, self.file.script)
         stage.files[ingestion_id(landed)] = self.file
@@ -107,8 +110,8 @@ class Retract:
 class Restore:
     """A command asks that shop.orders gets the rows of an earlier commit; it may be refused.
 
-    It does not happen, and from then on others change no rows and none replace each other, where
-    that would need a model of what came back.
+    From then on no batches land, others change no rows, and none replace each other; and it does
+    not happen after such: that would need a model of what came back.
     """
 
     nth: int = 0
@@ -117,7 +120,8 @@ class Restore:
         """Request it; main may have moved on before it is carried out, or have no table by then."""
         deployment = stage.deployment
         commits = [c.hash for c, names in deployment.catalog.history() if TABLE in names]
-        is_mixed = not deployment.others.idle or stage.replaces_rows or stage.asked
+        mixed = (stage.replaces_rows, stage.has_batches, stage.asked)
+        is_mixed = not deployment.others.idle or any(mixed)
         if not commits or (is_mixed and not stage.restores):
             return
         stage.restores = True

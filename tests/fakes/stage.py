@@ -117,6 +117,7 @@ class Stage:
     replaces_versions: bool = False
     replaces_rows: bool = False
     restores: bool = False
+    has_batches: bool = False
     lost_entries: bool = False
     lost_batches: bool = False
     refuses_batches: bool = False
