@@ -262,7 +262,10 @@ def _recovery(ingestion: Ingestion) -> tuple[str, str]:
     if approval:
         words = f"{rows}, approved by {approval.by}: {approval.reason}"
         return f"Published anyway by {approval.by}: {name}", words
-    title = f"Published after replay{ingestion.by_whom('replayed')}: {name}"
+    how = f"after replay{ingestion.by_whom('replayed')}"
+    if "replayed" not in ingestion.times:  # main had it, though it was taken for a failure
+        how = "after all"
+    title = f"Published {how}: {name}"
     return title, f"{rows}, by attempt {ingestion.attempt}."
 
 

@@ -122,7 +122,8 @@ def title(name: str) -> str:
 
 def settled(name: str, attempt: int = 2) -> Alert:
     """Return the notice of a file that was replayed and then published."""
-    return recovered(ingestion(name, attempt, state=State.PUBLISHED, audit=AuditOutcome(rows=842)))
+    one = ingestion(name, attempt, state=State.PUBLISHED, audit=AuditOutcome(rows=842))
+    return recovered(one.step("replayed", "2026"))
 
 
 @pytest.mark.parametrize(("channel", "seen"), [("#orders", "#orders"), ("", DEFAULT)])

@@ -123,3 +123,30 @@ def test_a_member_that_was_read_as_it_left_is_no_member(ledger: AnyLedger) -> No
     assert ledger.get(gone.id).state is State.LANDED
     ledger.rebase([first, last], NEW, "b2")
     assert [each.intent for each in as_saved(ledger, [first, last])] == [NEW, NEW]
+
+
+def test_a_remark_on_a_member_leaves_it_in_its_group(ledger: AnyLedger) -> None:
+    """It stays with the others, which are no more changed by one write for all."""
+    members = audited_group(ledger, 0, 4)
+    ledger.save(members[2].step("overdue", "2026-03-01T13:00:00.000+00:00"))
+    now = as_saved(ledger, members)
+    assert {(each.intent, each.group) for each in now} == {(members[0].intent, members[0].group)}
+    assert not any(each.shared_intent.is_open for each in now)
+    with pytest.raises(Moved):
+        ledger.rebase(members, NEW, "b2")
+    ledger.rebase(now, NEW, "b2")
+    assert {each.intent for each in as_saved(ledger, members)} == {NEW}
+
+
+def test_members_that_leave_together_are_saved_one_by_one(ledger: AnyLedger) -> None:
+    """None of them is news to the others, but to whoever read them before."""
+    members = audited_group(ledger, 0)
+    ledger.rebase(members, Intent("publish/a.b/1", "h1"), "b1")
+    read = as_saved(ledger, members)
+    for each in ledger.leave(read):
+        ledger.save(each.but(state=State.LANDED, group=(), branch=""))
+    assert {each.state for each in as_saved(ledger, members)} == {State.LANDED}
+    for late in (read, members):
+        with pytest.raises(Moved):
+            ledger.leave(late)
+    assert ledger.leave(as_saved(ledger, members)) == as_saved(ledger, members)

@@ -84,6 +84,7 @@ RETURNS = ORDERS.replace("orders", "returns")
 Known = LandedObject | Ingestion
 _MOST_RECEIVES = 5
 _MOST_ROUNDS = 40
+_A_DAY = 24 * 3600.0
 _NEVER = 3600.0  # seconds, after which a shared run would hide what it has in hand anew
 
 
@@ -335,6 +336,12 @@ class Deployment:
         self.settings = replace(self.settings, daily_budget_usd=dollars)
         self.adapters = self._world()
 
+    @property
+    def has_room(self) -> bool:
+        """Return whether the day's budget has room for one more job run."""
+        spent = self.ledger.spending(self.clock.now()[:10])
+        return spent.admits(self.settings.daily_budget_usd)
+
     def keep(self, days: int) -> None:
         """Deploy again; what expires is kept for so many days."""
         self.settings = replace(self.settings, keep_days=days)
@@ -381,7 +388,8 @@ class Deployment:
     def settle(self) -> None:
         """Run everything until nothing is left to do. Raise AssertionError if it never ends.
 
-        Results may be left if they cannot be recorded.
+        Where the day's budget has no room, the next day begins. Results may be left if they cannot
+        be recorded.
         """
         for _ in range(_MOST_ROUNDS):
             while self._messages:
@@ -393,6 +401,8 @@ class Deployment:
                 return
             self.sweep()
             self.run_jobs()
+            if not (self.has_room or self._messages):  # else a run may just have ended
+                self.clock.pass_(_A_DAY)
         raise AssertionError(f"never at rest: {list(self.ledger.unfinished('9999'))}")
 
     def ingestion(self, known: Known) -> Ingestion:

@@ -18,6 +18,7 @@ from functions.operations.decisions.failed import (
     publish_anyway,
     replay,
 )
+from functions.operations.decisions.restore import restore, undo
 from functions.operations.decisions.takeover import gate, takeover
 from functions.pipeline.publication.replace import CANNOT_REPLACE
 from functions.pipeline.start.intake import retract
@@ -60,6 +61,9 @@ class Batch:
 
     def happen(self, stage: Stage) -> None:
         """Upload files and manifest; `file` sets how the job run ends."""
+        if stage.restores:
+            return
+        stage.has_batches = True
         stage.deployment.clock.pass_(1)  # S3's listings tell no smaller times
         landed = stage.deployment.batch(self.name, BATCH, self.file.script)
         stage.files[ingestion_id(landed)] = self.file
@@ -103,6 +107,36 @@ class Retract:
 
 
 @dataclass(frozen=True)
+class Restore:
+    """A command asks that shop.orders gets the rows of an earlier commit; it may be refused.
+
+    From then on no batches land, others change no rows, and none replace each other; and it does
+    not happen after such: that would need a model of what came back.
+    """
+
+    nth: int = 0
+
+    def happen(self, stage: Stage) -> None:
+        """Request it; main may have moved on before it is carried out, or have no table by then."""
+        deployment = stage.deployment
+        commits = [c.hash for c, names in deployment.catalog.history() if TABLE in names]
+        mixed = (stage.replaces_rows, stage.has_batches, stage.asked)
+        is_mixed = not deployment.others.idle or any(mixed)
+        if not commits or (is_mixed and not stage.restores):
+            return
+        stage.restores = True
+        deployment.journal.part()
+        with suppress(LakegateError, ProcessDied):
+            wanted = undo(deployment.adapters, TABLE, commits[self.nth % len(commits)])
+            asked = wanted.change().landed(deployment.lake.bucket)
+            stage.asked[asked.key] = ingestion_id(asked)
+            restore(deployment.adapters, wanted, "Ann", "a bad load")
+        there = {each.key for each in deployment.lake.changes()}
+        stage.files |= {id_: File.GOOD for key, id_ in stage.asked.items() if key in there}
+        stage.excused |= {"errored TABLE_GONE", "errored TABLE_MOVED"}
+
+
+@dataclass(frozen=True)
 class Gate:
     """Another writer commits on a branch of its own, and a command takes it over if it `asks`."""
 
@@ -112,6 +146,8 @@ class Gate:
 
     def happen(self, stage: Stage) -> None:
         """Write, and request it; it may be refused, or main may have changed the same rows."""
+        if stage.restores:
+            return
         deployment, name = stage.deployment, f"write/{self.nth}"
         deployment.others.write_on_own_branch(name, TABLE, rewrites=self.rewrites)
         deployment.journal.part()
@@ -214,14 +250,18 @@ class Share:
 
 @dataclass(frozen=True)
 class Budget:
-    """From now on a day has a budget that is never used up; the bills of ended runs may be late."""
+    """From now on a day has a budget in dollars; the bills of ended runs may be late.
+
+    Of a few dollars few runs are paid, and files wait for the next day.
+    """
 
     is_late: bool = False
+    dollars: int = 1_000_000
 
     def happen(self, stage: Stage) -> None:
         """Deploy again with other settings."""
-        stage.deployment.limit_spending(1_000_000)
-        stage.deployment.jobs.bill = None if self.is_late else Use(1.0)
+        stage.deployment.limit_spending(self.dollars)
+        stage.deployment.jobs.bill = None if self.is_late else Use(3.0)
 
 
 @dataclass(frozen=True)
@@ -318,9 +358,18 @@ CONTRACTS: dict[str, tuple[str, set[str]]] = {
         ),
         _REPLACING,
     ),
+    "claims other keys": (
+        (
+            "      - {name: day, logicalType: date, partitioned: true}\n"
+            "customProperties:\n"
+            "  - {property: landingPrefix, value: other/orders/}\n"
+            "  - {property: writeMode, value: overwrite}\n"
+        ),
+        _REPLACING | {"errored NO_CONTRACT"},
+    ),
     "is as it was": ("", set()),
 }
-_REPLACE_ROWS = ("replaces rows", "merges rows", "merges the latest rows")
+_REPLACE_ROWS = ("replaces rows", "merges rows", "merges the latest rows", "claims other keys")
 
 
 @dataclass(frozen=True)
@@ -335,8 +384,10 @@ class Contract:
             return
         if self.now == "holds duplicates" and stage.lost_batches:
             return
-        if self.now in ("replaces versions", *_REPLACE_ROWS) and stage.checks_whole_table:
+        replaces = self.now in ("replaces versions", *_REPLACE_ROWS)
+        if replaces and (stage.checks_whole_table or stage.restores):
             return
+        stage.replaces_rows |= replaces
         text, ends = CONTRACTS[self.now]
         text = BEYOND * stage.checks_whole_table + text
         stage.deployment.lake.put_text(f"contracts/{TABLE}.yaml", (ORDERS + text).encode())
@@ -378,6 +429,8 @@ class Change:
 
     def happen(self, stage: Stage) -> None:
         """Commit the change."""
+        if stage.restores:
+            return
         CHANGES[self.what](stage.deployment.others, self.table)
 
 

@@ -47,6 +47,7 @@ class FakeLedger(FakeCharges):
         self._now = now
         self._revisions: defaultdict[str, list[Ingestion]] = defaultdict(list)
         self._lost: defaultdict[str, list[Ingestion]] = defaultdict(list)
+        self._closed: set[str] = set()  # ids of shared intents
         self.behind: Counter[str] = Counter()
         self.newest = ""
         self.between: Callable[[], None] = lambda: None
@@ -70,7 +71,7 @@ class FakeLedger(FakeCharges):
     def get(self, ingestion: str) -> Ingestion:
         if not self._revisions[ingestion]:
             raise UnknownIngestion(ingestion)
-        return self._revisions[ingestion][-1]
+        return self._as_left(self._revisions[ingestion][-1])
 
     def save(self, ingestion: Ingestion) -> Ingestion:
         return self.save_all([ingestion])[0]
@@ -81,16 +82,24 @@ class FakeLedger(FakeCharges):
             raise Transient("LEDGER_UNAVAILABLE", message)
         if moved := [each.id for each in ingestions if self._has_moved(each)]:
             raise Moved(moved)
+        self._closed |= _open_intents(ingestions)
         return [self._keep(each) for each in ingestions]
 
     def save_each(self, ingestions: Sequence[Ingestion]) -> list[Ingestion]:
-        saved = []
-        for number, each in enumerate(ingestions):
+        saved, unmoved = [], [each for each in ingestions if not self._is_left(each)]
+        self._closed |= _open_intents(unmoved)
+        for number, each in enumerate(unmoved):
             if number:
                 self.between()
-            if not self._has_moved(each):
+            if self._is_as_read(each):
                 saved.append(self._keep(each))
         return saved
+
+    def leave(self, members: Sequence[Ingestion]) -> list[Ingestion]:
+        if moved := [each.id for each in members if self._is_left(each)]:
+            raise Moved(moved)
+        self._closed |= _open_intents(members)
+        return [self._as_left(each) for each in members]
 
     def rebase(self, members: Sequence[Ingestion], intent: Intent, base_hash: str) -> None:
         if not fit_together(members):
@@ -100,6 +109,7 @@ class FakeLedger(FakeCharges):
             raise Moved(moved)
         group = tuple(each.id for each in members) if len(members) > 1 else ()
         at = self._now()
+        self._closed |= _open_intents(members)  # to whoever read them before
         self.replaced |= {each.branch for each in members}
         for each in members:
             self._keep(each.rebased(at, intent, base_hash, group))
@@ -172,7 +182,8 @@ class FakeLedger(FakeCharges):
             yield self.get(each.id)
 
     def all(self) -> Iterator[Ingestion]:
-        yield from [revisions[-1] for revisions in self._revisions.values() if revisions]
+        known = [revisions[-1] for revisions in self._revisions.values() if revisions]
+        yield from map(self._as_left, known)
 
     def outlines(self) -> Iterator[Outline]:
         for each in self.all():
@@ -292,11 +303,23 @@ class FakeLedger(FakeCharges):
         """Yield each ingestion as the indexes show it."""
         for id_, revisions in self._revisions.items():
             if len(revisions) > self.behind[id_]:
-                yield revisions[-1 - self.behind[id_]]
+                yield self._as_left(revisions[-1 - self.behind[id_]])
 
     def _has_moved(self, ingestion: Ingestion) -> bool:
+        return self._is_left(ingestion) or not self._is_as_read(ingestion)
+
+    def _is_left(self, ingestion: Ingestion) -> bool:
+        """Return whether another member has left its group since it was read."""
+        return ingestion.shared_intent.is_open and ingestion.shared_intent.id in self._closed
+
+    def _as_left(self, member: Ingestion) -> Ingestion:
+        if not self._is_left(member):
+            return member
+        return member.but(shared_intent=replace(member.shared_intent, closed=True))
+
+    def _is_as_read(self, ingestion: Ingestion) -> bool:
         revisions = self._revisions[ingestion.id]
-        return ingestion.revision != (revisions[-1].revision if revisions else 0)
+        return ingestion.revision == (revisions[-1].revision if revisions else 0)
 
     def _keep(self, ingestion: Ingestion) -> Ingestion:
         landed = ingestion.landed
@@ -315,6 +338,10 @@ class FakeLedger(FakeCharges):
 def _shared_intent(saved: Ingestion) -> SharedIntent:
     has_one = saved.state is State.AUDITED and is_large(saved.group)
     return SharedIntent(f"intent-{saved.intent}" if has_one else "")
+
+
+def _open_intents(ingestions: Sequence[Ingestion]) -> set[str]:
+    return {each.shared_intent.id for each in ingestions if each.shared_intent.is_open}
 
 
 def _content(landed: LandedObject) -> tuple[str, int]:

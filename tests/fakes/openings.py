@@ -14,6 +14,7 @@ from tests.fakes.events import (
     LookBeyond,
     LoseEntry,
     Meddle,
+    Restore,
     RunJob,
     Share,
     SharedRunDies,
@@ -213,8 +214,24 @@ A_DAY_WITH_A_BUDGET: Story = (
     Time.COURSE,
     Time.COURSE,
 )
+A_RESTORATION: Story = (
+    *(each for key in ORDERS for each in (Land(key), Time.REST)),
+    Land(ORDERS[0]),
+    Restore(2),
+    Time.COURSE,
+)
+WITHOUT_A_CONTRACT: Story = (*WAITING_TOGETHER, Contract("claims other keys"))
+A_TIGHT_BUDGET: Story = (
+    Budget(dollars=1),
+    *A_TABLE,
+    *map(Land, (*KEYS, *KEYS)),
+    Time.COURSE,
+    Time.COURSE,
+)
+A_DAY_OF_ANOTHER_CONTRACT: Story = (*WAITING_TOGETHER, Contract("replaces rows"), Time.COURSE)
 DAYS = (
     A_DAY,
+    A_DAY_OF_ANOTHER_CONTRACT,
     A_DAY_WITH_A_BUDGET,
     A_DAY_OF_TURNS,
     A_DAY_OF_VERSIONS,

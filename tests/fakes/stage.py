@@ -115,6 +115,9 @@ class Stage:
 
     excused: set[str] = field(default_factory=set)
     replaces_versions: bool = False
+    replaces_rows: bool = False
+    restores: bool = False
+    has_batches: bool = False
     lost_entries: bool = False
     lost_batches: bool = False
     refuses_batches: bool = False

@@ -26,6 +26,7 @@ from tests.fakes.events import (
     LoseEntry,
     LoseRun,
     Meddle,
+    Restore,
     Retract,
     RunJob,
     Share,
@@ -43,8 +44,10 @@ from tests.fakes.openings import (
     A_LATE_EVENT,
     A_LATE_FILE_AND_A_GROUP,
     A_QUEUED_FILE_AND_A_KEY,
+    A_RESTORATION,
     A_SHARED_GROUP,
     A_TABLE,
+    A_TIGHT_BUDGET,
     A_VERSION_APPROVED_IN_ORDER,
     BATCHES,
     COMPARED,
@@ -56,6 +59,7 @@ from tests.fakes.openings import (
     TURNS,
     VERSIONS,
     WAITING_TOGETHER,
+    WITHOUT_A_CONTRACT,
 )
 from tests.fakes.points import POINTS
 from tests.fakes.restorations import Restoration
@@ -90,6 +94,7 @@ _CALM: dict[Events, int] = {
     st.builds(Land, st.sampled_from(KEYS), _FILES, st.sampled_from([None, b"the same bytes"])): 6,
     st.builds(Ask, st.integers(1, 2)): 1,
     st.builds(Retract, _NTH): 1,
+    st.builds(Restore, _NTH): 1,
     st.builds(Gate, st.integers(0, 1), st.booleans(), st.booleans()): 1,
     st.builds(Batch, st.sampled_from(["monday", "tuesday"]), _OF_BATCHES): 1,
     st.builds(Deliver, _NTH, st.booleans()): 2,
@@ -106,7 +111,7 @@ _CALM: dict[Events, int] = {
     st.builds(Forge, st.sampled_from(Forgery), _NTH): 1,
     st.one_of(
         st.builds(Share, st.integers(0, 1)),
-        st.builds(Budget, st.booleans()),
+        st.builds(Budget, st.booleans(), st.sampled_from([1, 1_000_000])),
         st.builds(Lose, _NTH),
         st.builds(LoseRun, _NTH),
         st.builds(LoseEntry, _NTH),
@@ -146,6 +151,9 @@ OPENINGS = (
     TURNS,
     LATEST_TURNS,
     COMPARED,
+    A_TIGHT_BUDGET,
+    A_RESTORATION,
+    WITHOUT_A_CONTRACT,
 )
 # Four short lists are longer than a long one.
 _PART = st.lists(weighted({**_CALM, _FAULT: 8}), max_size=10)

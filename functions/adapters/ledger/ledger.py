@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from functions.adapters.dynamodb import ConditionFailed, TransactionCancelled, as_read, translated
@@ -77,6 +78,17 @@ class Ledger(Reads):
             with suppress(Moved):
                 saved.append(write.result())
         return saved
+
+    def leave(self, members: Sequence[Ingestion]) -> list[Ingestion]:
+        """Close the intents of the groups that these are to leave; return them as they are then.
+
+        Each is saved alone after that: else the first one's save would be news to the others. Raise
+        Moved if another process changed an intent, or another member left, meanwhile.
+        """
+        changed = self._closed_by_others(members)
+        if moved := [each.id for each in members if each.shared_intent.id in changed]:
+            raise Moved(moved)
+        return [_left(each) for each in members]
 
     def rebase(self, members: Sequence[Ingestion], intent: Intent, base_hash: str) -> None:
         """Give all that an intent holds another one, by one write; or raise Moved.
@@ -161,6 +173,15 @@ class Ledger(Reads):
     def _conditional_put(self, old: Ingestion, new: Ingestion) -> dict[str, Any]:
         put = {"TableName": self._table.name, "Item": to_item(new)}
         return put | as_read(own_revision(old))
+
+
+def _left(member: Ingestion) -> Ingestion:
+    """Return a member as it is read after the intent of its group was closed."""
+    shared = member.shared_intent
+    if not shared.is_open:
+        return member
+    closed = replace(shared, revision=shared.revision + 1, closed=True)
+    return member.but(shared_intent=closed, revision=member.revision + 1)
 
 
 def _as_listed(members: Sequence[Ingestion]) -> list[Ingestion]:

@@ -80,7 +80,7 @@ def _carry_out(adapters: Adapters, decision: Decision, head: str, *, pinned: boo
     after = carried_out(decision, adapters.now(), head, pinned=pinned)
     try:
         if after != before:
-            adapters.ledger.save(after)
+            _save(adapters, before, after)
     except Moved:
         return Done(decision, overtaken=True)
     if decision.branches:
@@ -90,6 +90,14 @@ def _carry_out(adapters: Adapters, decision: Decision, head: str, *, pinned: boo
         for branch in decision.branches:
             adapters.catalog.delete_branch(branch)
     return Done(decision)
+
+
+def _save(adapters: Adapters, before: Ingestion, after: Ingestion) -> None:
+    """Save it, also if others of its group were saved since. Raise Moved if it changed itself."""
+    now = adapters.ledger.get(before.id) if before.shared_intent.is_open else before
+    if now != before.but(revision=now.revision):
+        raise Moved([before.id])
+    adapters.ledger.save(after.but(revision=now.revision, shared_intent=now.shared_intent))
 
 
 def _has_contracts(adapters: Adapters, contracts: tuple[tuple[str, str], ...]) -> bool:

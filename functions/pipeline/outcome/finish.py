@@ -1,8 +1,9 @@
 """Record final states, and do what is due then: delete branches, alert owners, announce."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import timedelta
+from typing import Any
 
 from functions.adapters.all import Adapters
 from functions.model import steps
@@ -43,16 +44,28 @@ def end(
 def end_published(adapters: Adapters, members: Sequence[Ingestion], merge_hash: str) -> Ingestion:
     """Record that one commit on main published the members; return the first as it is then.
 
-    What another process recorded in between stays as it is. `finish` does what is due then.
+    What another process recorded in between stays as it is, but for another end: that process did
+    not know yet what main took. `finish` does what is due then.
     """
     at = adapters.now()
     end = {"state": State.PUBLISHED, "merge_hash": merge_hash, "announced": False}
     ended = [member.step("published", at, **end) for member in members]
     saved = adapters.ledger.save_each(ended)
+    if moved := {each.id for each in members} - {each.id for each in saved}:
+        now = adapters.ledger.together(sorted(moved))
+        given_up = [each for each in now if each.ended and "published" not in each.times]
+        saved += adapters.ledger.save_each([_taken(each, at, end) for each in given_up])
     count_files("Published", [each.tables for each in saved])
     logger.info("published", extra={"ingestions": [each.id for each in saved], "as": merge_hash})
     first = next((each for each in saved if each.id == members[0].id), None)
     return first or adapters.ledger.get(members[0].id)
+
+
+def _taken(given_up: Ingestion, at: str, end: Mapping[str, Any]) -> Ingestion:
+    """Return what ended otherwise as published; people hear that it is."""
+    decisions = replace(given_up.decisions, discarded=False, branches_to_delete={})
+    changes = {"reason": None, "superseded_by": "", "alerted": False, "cleaned": False}
+    return given_up.step("published", at, decisions=decisions, **changes, **end)
 
 
 def end_if_merged(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:

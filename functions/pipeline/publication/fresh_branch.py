@@ -99,6 +99,7 @@ def settle_published(
 
     Return the first member as it is then.
     """
+    members = adapters.ledger.leave(members)
     for member in (m for m in members if m.id in merged.commits):
         published = end_published(adapters, [member], merged.commits[member.id])
         if member is not members[0]:

@@ -180,7 +180,7 @@ def _end_first(adapters: Adapters, unit: Unit, why: LakegateError) -> Ingestion:
         adapters.catalog.head(unit.intent.branch)
     except UnknownBranch:  # it expired before the verdicts came, so nothing shows the rows
         return run_all_again(adapters, unit.members)
-    first, *others = replace(unit, is_evidence=True).leaving
+    first, *others = adapters.ledger.leave(replace(unit, is_evidence=True).leaving)
     first = first.but(branch=unit.intent.branch)
     ended = end(adapters, first, State.ERRORED, Reason(why.code, why.message))
     if others:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from functions.adapters.all import Adapters
+from functions.adapters.iceberg.errors import CannotRebase
 from functions.adapters.ledger.ledger import Room
 from functions.adapters.ledger.notes import Moved
 from functions.model import merge_commit
@@ -81,8 +82,9 @@ def _register(
 ) -> list[str]:
     """Make the fresh branch the intent of all units whose files it can hold.
 
-    Return the branches that it replaces. Raise CannotRebase where the table cannot take the refused
-    files, Moved where another process changed some of the ingestions.
+    Return the branches that it replaces. Raise CannotRebase where the table, or one write to the
+    ledger, cannot take the refused files, Moved where another process changed some of the
+    ingestions.
     """
     units = [refused, *_refused_too(refused, waiting, fresh.log)]
     table, intents = refused.members[0].table, [unit.intent for unit in units]
@@ -154,9 +156,15 @@ def _has_same_requirements(one: Ingestion, other: Ingestion) -> bool:
 
 
 def _refused_too(refused: Unit, waiting: Sequence[Unit], log: Iterable[Commit]) -> Iterator[Unit]:
-    """Yield the waiting units that main refuses too, as many as one write to the ledger takes."""
+    """Yield the waiting units that main refuses too, as many as one write to the ledger takes.
+
+    Raise CannotRebase if it does not even take the refused one: once a member of a large group was
+    saved alone, the others can only be changed one by one.
+    """
     room = Room()
-    room.takes(refused.members)
+    if not room.takes(refused.members):
+        message = f"{len(refused.members)} files of a group are too many for one write"
+        raise CannotRebase("TOO_MANY_FILES", message)
     yield from (unit for unit in _refused_for_ever(waiting, log) if room.takes(unit.members))
 
 

@@ -50,7 +50,7 @@ def run_all_again(adapters: Adapters, members: Sequence[Ingestion]) -> Ingestion
     for others than the first is left to their own messages, or to the sweep.
     """
     first, failed = members[0], None
-    for each in sorted(members, key=landing, reverse=True):
+    for each in sorted(adapters.ledger.leave(members), key=landing, reverse=True):
         try:
             again = run_again(adapters, each)
             if each.id != first.id:

@@ -7,7 +7,7 @@ from functions.adapters.all import Adapters
 from functions.model import queueing
 from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import AlreadyPublished, require_unpublished
-from functions.pipeline.outcome.finish import delete_replaced, end, end_published
+from functions.pipeline.outcome.finish import delete_replaced, end, end_if_merged, end_published
 from functions.pipeline.outcome.reports import report_of
 from functions.pipeline.outcome.restorations import require_unmoved
 from functions.pipeline.outcome.takeovers import require_takeable
@@ -38,12 +38,18 @@ def submit(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
         _check_size(ingestion.landed.size, adapters.settings.limits.largest_object)
         known = _with_terms(adapters, ingestion)
     except Hidden as error:
-        return end(adapters, ingestion, State.IGNORED, Reason(error.code, error.message))
+        return _end(adapters, ingestion, State.IGNORED, error)
     except Permanent as error:
-        return end(adapters, ingestion, State.ERRORED, Reason(error.code, error.message))
+        return _end(adapters, ingestion, State.ERRORED, error)
     if queueing.is_held(known):
         known = adapters.ledger.save(known)  # first, so that one of two files finds the other
     return known if must_be_held(adapters, known) else _started(adapters, known)
+
+
+def _end(adapters: Adapters, ingestion: Ingestion, state: State, why: Permanent) -> Ingestion:
+    """End it before it has a branch, unless main has taken the branch of an earlier attempt."""
+    merged = end_if_merged(adapters, ingestion) if ingestion.base_hash else None
+    return merged or end(adapters, ingestion, state, Reason(why.code, why.message))
 
 
 def _started(adapters: Adapters, known: Ingestion) -> Ingestion:
@@ -56,7 +62,7 @@ def _started(adapters: Adapters, known: Ingestion) -> Ingestion:
             return known  # the sweep starts it: no branch gets old meanwhile
         branched = _create_branch(adapters, _left_alone(known))
     except Permanent as error:
-        return end(adapters, known, State.ERRORED, Reason(error.code, error.message))
+        return _end(adapters, known, State.ERRORED, error)
     return branched if branched.ended else _start_job(adapters, branched)
 
 

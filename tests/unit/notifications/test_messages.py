@@ -115,6 +115,7 @@ def test_a_recovery_names_who_decided() -> None:
             INGESTION.but(decisions=acted["replay"], state=State.PUBLISHED, times=times),
             "Published after replay by Ada: a.csv",
         ),
+        (replace(INGESTION, state=State.PUBLISHED), "Published after all: a.csv"),
         (
             replace(
                 INGESTION,

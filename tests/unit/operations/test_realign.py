@@ -527,6 +527,18 @@ def test_results_that_upkeep_deleted_stay_deleted() -> None:
     assert any("audit_results" in key for key in stage.deployment.lake.deleted)
 
 
+def test_a_group_whose_branch_is_gone_runs_again_by_one_command() -> None:
+    """That one of them has left the group is no news about the others."""
+    deployment = Scenario()
+    members = deployment.share_an_intent(deployment.wait_together(3))
+    deployment.catalog.delete_branch(members[0].branch)
+    done = realign(deployment.adapters).done
+    assert [(each.decision.kinds, each.overtaken) for each in done] == [
+        ((Kind.RUN_AGAIN,), False)
+    ] * 3
+    assert deployment.states(*members) == [State.LANDED] * 3
+
+
 @pytest.mark.timeout(1800)  # it takes long to shorten a failing story
 def test_every_promise_is_kept_in_every_restoration() -> None:
     """A random story with a restoration keeps every promise, and a second run changes nothing."""

@@ -132,6 +132,25 @@ def test_groups_are_published_by_one_commit(deployment: Scenario) -> None:
     assert len({each.merge_hash for each in members}) == 1
 
 
+def test_a_group_that_people_were_told_of_is_published(deployment: Scenario) -> None:
+    """More files than one write takes come to main, though each was told to be overdue meanwhile.
+
+    That closes what lets one write give all of them another intent.
+    """
+    groups = waiting_groups(deployment, 3, MOST_WRITES // 2)
+    landed = [each for group in groups for each in group]
+    shared = deployment.share_an_intent(landed)
+    assert len({each.branch for each in shared}) == 1
+    deployment.clock.pass_(deployment.settings.overdue_minutes * 60)
+    deployment.fail("catalog.merge", times=FOREVER)
+    deployment.sweep()
+    assert sum("Still not published" in text for text in deployment.told()) == len(landed)
+    deployment.journal.repair("catalog.merge")
+    deployment.move_main()
+    deployment.settle()
+    assert set(deployment.states(*landed)) == {State.PUBLISHED}
+
+
 def test_no_group_has_more_bytes_than_a_transaction(deployment: Scenario) -> None:
     """Ingestions with large items are published and recorded in several groups."""
     landed = deployment.wait_together(24)

@@ -11,9 +11,10 @@ from functions.model import merge_commit
 from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion, State
 from tests.fakes.catalog import FakeTable
-from tests.fakes.deployment import OTHER_TABLE, SETTINGS, TABLE
+from tests.fakes.deployment import ORDERS, OTHER_TABLE, SETTINGS, TABLE
 from tests.fakes.faults import Fault, ProcessDied
 from tests.fakes.job import crashed
+from tests.fakes.promises import check_promises
 from tests.fakes.scenario import FIRST, FOREVER, Scenario
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -208,6 +209,41 @@ def test_an_earlier_attempt_on_main_runs_no_job_again(deployment: Scenario) -> N
     ended = deployment.publish(first)
     assert ended.state is State.PUBLISHED
     assert len(deployment.jobs.runs("2000")) == 1
+    assert deployment.on_main(first) == [True]
+
+
+def test_what_main_takes_as_it_is_given_up_ends_as_published() -> None:
+    """A process that hangs before its merge has the last word about what another one gave up."""
+    deployment = Scenario(replace(SETTINGS, max_branches=1))
+    deployment.ended(FIRST)
+    landed = deployment.run()
+
+    def given_up() -> None:
+        deployment.replace_rows("upsert")
+        assert deployment.publish(landed).reason_code == "TOO_MANY_ATTEMPTS"
+
+    deployment.journal.strike("catalog.merge", Fault(given_up))
+    deployment.deliver()
+    assert deployment.on_main(landed) == [True]
+    deployment.settle()
+    ended = deployment.ingestion(landed)
+    assert (ended.state, ended.reason, ended.alerted) == (State.PUBLISHED, None, True)
+    assert "Published after all" in deployment.told()[-1]
+    check_promises(deployment)
+
+
+def test_what_main_took_needs_no_contract_any_more(deployment: Scenario) -> None:
+    """A file whose contract is broken as it is merged ends as published, not as errored."""
+    deployment.ended(FIRST)
+    first = deployment.run()
+    deployment.fail("catalog.merge", times=FOREVER)
+    deployment.deliver()
+    deployment.journal.repair("catalog.merge")
+    audited = deployment.ingestion(first)
+    deployment.upload_contract(ORDERS.replace("integer", "no type"))
+    deployment.journal.strike("ledger.save", Fault(lambda: deployment.merge_late([audited])))
+    ended = deployment.publish(audited)
+    assert (ended.state, ended.reason) == (State.PUBLISHED, None)
     assert deployment.on_main(first) == [True]
 
 
