@@ -15,7 +15,7 @@ from functions.adapters.s3 import contracts_of
 from lakegate.errors import LakegateError
 from lakegate.job.batch import read_manifest
 from lakegate.job.landing import BATCHES, MANIFEST
-from lakegate.text import few, one_line
+from lakegate.text import count, few, one_line
 
 if TYPE_CHECKING:
     from lakegate.contract.model import Contract  # its YAML takes its time
@@ -120,7 +120,7 @@ def put_batch(adapters: Adapters, manifest: Path, key: str = "") -> TrackedInges
     """Upload the files that a manifest lists from its folder, and the manifest last.
 
     They land in `batches/<folder>/`, or in `key`, which ends in a slash. Raises LakegateError for
-    an invalid manifest, before anything is uploaded.
+    an invalid manifest, before anything is uploaded. A KeyboardInterrupt says what was uploaded.
     """
     prefix = key or f"{BATCHES}{manifest.resolve().parent.name}/"
     with _opened(manifest, _NOTHING) as opened:
@@ -129,9 +129,18 @@ def put_batch(adapters: Adapters, manifest: Path, key: str = "") -> TrackedInges
     for each in listed:
         with _opened(manifest.parent / each.key, _NOTHING):
             pass
-    for each in listed:
-        put(adapters, manifest.parent / each.key, prefix + each.key)
-    return dropped(adapters.landing.put(prefix + MANIFEST, text))
+    uploaded = 0
+    try:
+        for each in listed:
+            put(adapters, manifest.parent / each.key, prefix + each.key)
+            uploaded += 1
+        return dropped(adapters.landing.put(prefix + MANIFEST, text))
+    except KeyboardInterrupt:
+        if not uploaded:
+            raise
+        done = f"{uploaded:,} of {count(len(listed), 'file')} of the batch were uploaded"
+        words = f"{done}, but not its manifest, so none is ingested: drop {manifest} again."
+        raise KeyboardInterrupt(words) from None
 
 
 @contextmanager

@@ -46,8 +46,9 @@ def drop(
         for item in uploads.drop(adapters, files, target):
             tracked.append(item)
             list_uploads([item])
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("" if tracked else "Nothing was uploaded.") from None
+    except KeyboardInterrupt as stop:
+        words = "" if tracked else "Nothing was uploaded."
+        raise KeyboardInterrupt(*(stop.args or (words,))) from None
     if wait:
         wait_for(adapters, tracked, seconds)
 

@@ -9,6 +9,7 @@ from lakegate.contract.model import Contract, parse
 from lakegate.errors import LakegateError
 from lakegate.job.landing import ingestion_id
 from tests.fakes.deployment import ORDERS, Deployment
+from tests.fakes.faults import Fault
 
 _ORDERS = parse(ORDERS, "orders")
 _BASKETS = parse(ORDERS.replace("shop.orders", "shop.baskets"), "baskets")
@@ -48,17 +49,24 @@ def test_an_ambiguous_target_is_refused(contracts: list[Contract], table: str, s
     assert said in caught.value.message
 
 
-def test_a_manifests_files_are_uploaded_before_it(tmp_path: Path) -> None:
-    """The files of a batch land before its manifest, so that it is published at once."""
-    deployment = Deployment()
-    folder = tmp_path / "monday"
+def monday(home: Path) -> Path:
+    """Return the manifest of a batch of two files."""
+    folder = home / "monday"
     folder.mkdir()
     for name in ("orders.parquet", "more.parquet"):
         (folder / name).write_bytes(name.encode())
     listed = [{"key": f"{name}.parquet", "table": "shop.orders"} for name in ("orders", "more")]
-    (folder / "_manifest.json").write_text(json.dumps({"files": listed}))
+    manifest = folder / "_manifest.json"
+    manifest.write_text(json.dumps({"files": listed}))
+    return manifest
 
-    item = put_batch(deployment.adapters, folder / "_manifest.json")
+
+def test_a_manifests_files_are_uploaded_before_it(tmp_path: Path) -> None:
+    """The files of a batch land before its manifest, so that it is published at once."""
+    deployment = Deployment()
+    manifest = monday(tmp_path)
+
+    item = put_batch(deployment.adapters, manifest)
 
     times = {landed.key: landed.landed_at for landed in deployment.landing.landed()}
     manifest = times.pop("batches/monday/_manifest.json")
@@ -70,6 +78,31 @@ def test_a_manifests_files_are_uploaded_before_it(tmp_path: Path) -> None:
         "orders.parquet",
         "more.parquet",
     ]
+
+
+@pytest.mark.parametrize(
+    ("uploaded", "said"),
+    [
+        (0, ""),
+        (1, "1 of 2 files of the batch were uploaded, but not its manifest, so none is ingested: "),
+        (2, "2 of 2 files of the batch were uploaded, but not its manifest, so none is ingested: "),
+    ],
+)
+def test_an_interrupted_batch_says_what_was_uploaded(
+    tmp_path: Path, uploaded: int, said: str
+) -> None:
+    """After Ctrl-C it is told how many files lie there, and that the manifest brings all."""
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    deployment, manifest = Deployment(), monday(tmp_path)
+    deployment.journal.strike_later("landing.put", Fault(interrupt), uploaded)
+    with pytest.raises(KeyboardInterrupt) as stop:
+        put_batch(deployment.adapters, manifest)
+    words = f"{said}drop {manifest} again." if said else ""
+    assert str(stop.value) == words
+    assert len(list(deployment.landing.landed())) == uploaded
 
 
 def test_a_manifest_whose_file_is_not_here_uploads_nothing(tmp_path: Path) -> None:
