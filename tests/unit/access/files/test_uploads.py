@@ -64,9 +64,8 @@ def monday(home: Path) -> Path:
 def test_a_manifests_files_are_uploaded_before_it(tmp_path: Path) -> None:
     """The files of a batch land before its manifest, so that it is published at once."""
     deployment = Deployment()
-    manifest = monday(tmp_path)
 
-    item = put_batch(deployment.adapters, manifest)
+    item = put_batch(deployment.adapters, monday(tmp_path))
 
     times = {landed.key: landed.landed_at for landed in deployment.landing.landed()}
     manifest = times.pop("batches/monday/_manifest.json")
