@@ -146,8 +146,10 @@ def _effect(
     For a MERGE Spark counts them. Raises Permanent COUNT_MISMATCH.
     """
     if isinstance(statement, Statement) and statement.is_merge:
-        effect = Effect(before, after.written, *replacing.merged_rows(after.table)[:2])
-        if not replacing.is_exact(effect, after.table):
+        summary = iceberg.summary(after.table)
+        added, removed, _ = replacing.merged_rows(summary)
+        effect = Effect(before, after.written, added, removed)
+        if not replacing.is_exact(effect, summary):
             message = "Spark counted rows of the MERGE twice, so it is run again"
             raise Transient("COUNTED_TWICE", message)
         return effect

@@ -6,6 +6,7 @@ append are in no table any more. An overwrite needs no second step: the append i
 """
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,10 +126,10 @@ def put(
         raise explain(error, "the file's rows cannot be merged into the table") from error
     finally:
         spark.conf.unset(NAMES_INGESTION)
-    table = iceberg.find_iceberg_table(spark, name)
+    summary = iceberg.summary(iceberg.find_iceberg_table(spark, name))
     audited_hash = branch.own_commit(opened.at)
-    effect = Effect(before, row_count(spark, run.contract), *merged_rows(table))
-    if not is_exact(effect, table):
+    effect = Effect(before, row_count(spark, run.contract), *merged_rows(summary))
+    if not is_exact(effect, summary):
         counts = _counted(run, source, opened.at, older_too=older_too)
         effect = Effect(effect.before, effect.after, *counts)
     return audited_hash, checked(effect)
@@ -210,33 +211,32 @@ def _counted(run: Run, source: DataFrame, at: str, *, older_too: bool) -> tuple[
     return inserted + updated, deleted + updated, updated
 
 
-def merged_rows(table: Any) -> tuple[int, int, int]:
-    """Return how many rows a table's newest commit, a MERGE, added, removed and updated.
+def merged_rows(summary: Mapping[str, str]) -> tuple[int, int, int]:
+    """Return how many rows a MERGE added, removed and updated, by its snapshot's summary.
 
     So Spark has counted, which is right for certain only if `is_exact`.
     """
-    inserted, updated, deleted, _ = _counts(table)
+    inserted, updated, deleted, _ = _counts(summary)
     return inserted + updated, deleted + updated, updated
 
 
-def is_exact(effect: Effect, table: Any) -> bool:
-    """Return if the effect of a table's newest commit, by `merged_rows`, is right for certain.
+def is_exact(effect: Effect, summary: Mapping[str, str]) -> bool:
+    """Return if the effect of a MERGE by `merged_rows` is right for certain.
 
     Spark counts rows again whose task runs again, as after the loss of an executor. Then it has
     counted more rows than the new data files have, or more deleted ones than are gone.
     """
-    inserted, updated, _, copied = _counts(table)
-    return inserted + updated + copied == _written(table) and _adds_up(effect)
+    inserted, updated, _, copied = _counts(summary)
+    return inserted + updated + copied == _written(summary) and _adds_up(effect)
 
 
-def _counts(table: Any) -> tuple[int, ...]:
+def _counts(summary: Mapping[str, str]) -> tuple[int, ...]:
     """Return how many rows a MERGE inserted, updated, deleted and copied, as Spark has counted."""
-    summary = iceberg.summary(table)
     counted = [summary.get(f"{_COUNTED}{each}") for each in _OUTCOMES]
     if not any(counted):  # to Spark a MERGE that only inserts is an append
-        return _written(table), 0, 0, 0
+        return _written(summary), 0, 0, 0
     return tuple(int(each or 0) for each in counted)
 
 
-def _written(table: Any) -> int:
-    return int(iceberg.summary(table).get("added-records", 0))
+def _written(summary: Mapping[str, str]) -> int:
+    return int(summary.get("added-records", 0))
