@@ -64,7 +64,7 @@ _COMMANDS = {
 }
 _LOCAL = ("up", "down", "demo")
 _STOPPED = {
-    "drop": "Only files listed above are uploaded, and are ingested: drop the others again.",
+    "drop": "Only files listed above are ingested: drop the others again.",
     "backfill": "What was copied is ingested: repeat the command to copy the rest.",
     "mend": "If an id is listed above, the mended file is ingested. Else repeat the command.",
     "change": "If an id is listed above, the change is requested: repeat it with that token.",

@@ -139,11 +139,11 @@ def _due(adapters: Adapters, before: str) -> Iterator[Ingestion]:
     """
     startable = _Startable(room=has_room(adapters))
     queued = Queued(adapters, before)
-    waiting, not_run = [], list[str]()
+    waiting, not_run = [], _WithoutRun()
     for listed in adapters.ledger.unfinished(queued.at):
         if listed.state in IN_FLIGHT:
             waiting.append(listed.tables)
-            not_run += [listed.saved_at] if queueing.awaits_run(listed) else []
+            not_run.add(listed)
         if listed.awaits_shared_run:
             queued.add(listed)
         elif listed.saved_at >= before:
@@ -153,7 +153,7 @@ def _due(adapters: Adapters, before: str) -> Iterator[Ingestion]:
         else:
             yield listed
     count_files("Waiting", waiting)
-    tell_budget(adapters, spending(adapters), not_run)
+    tell_budget(adapters, spending(adapters), not_run.since)
     yield from queued.lost
     due = list(startable)
     begun = {each.id: each.landed for each in due}
@@ -161,6 +161,25 @@ def _due(adapters: Adapters, before: str) -> Iterator[Ingestion]:
     for each in due:
         if each.id not in lost and (has_room(adapters) or not queueing.awaits_run(each)):
             yield each
+
+
+class _WithoutRun:
+    """Those that wait for a job run; of a table's held files the first, if it is next in turn."""
+
+    def __init__(self) -> None:
+        self._since: list[str] = []
+        self._next: dict[str, Ingestion] = {}  # by table: those in flight that take turns
+
+    def add(self, begun: Ingestion) -> None:
+        if begun.takes_turns:
+            self._next[begun.table] = min(begun, self._next.get(begun.table, begun), key=place)
+        if queueing.awaits_run(begun) and not queueing.is_held(begun):
+            self._since.append(begun.saved_at)
+
+    @property
+    def since(self) -> list[str]:
+        """Return since when each waits."""
+        return [*self._since, *(i.saved_at for i in self._next.values() if queueing.is_held(i))]
 
 
 class _Startable:

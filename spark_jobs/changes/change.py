@@ -6,7 +6,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from lakegate.audit.report import AuditReport
-from lakegate.errors import Permanent
+from lakegate.errors import Permanent, Transient
 from lakegate.job.change import Effect
 from lakegate.job.jobspec import JobSpec
 from spark_jobs.audit import verdict
@@ -145,10 +145,13 @@ def _effect(
 
     For a MERGE Spark counts them. Raises Permanent COUNT_MISMATCH.
     """
-    if moved:
-        added, removed = moved
-    elif isinstance(statement, Statement) and statement.is_merge:
-        added, removed, _ = replacing.merged_rows(after.table)
-    else:
-        added, removed = 0, before - after.written
+    if isinstance(statement, Statement) and statement.is_merge:
+        summary = iceberg.summary(after.table)
+        added, removed, _ = replacing.merged_rows(summary)
+        effect = Effect(before, after.written, added, removed)
+        if not replacing.is_exact(effect, summary):
+            message = "Spark counted rows of the MERGE twice, so it is run again"
+            raise Transient("COUNTED_TWICE", message)
+        return effect
+    added, removed = moved or (0, before - after.written)
     return replacing.checked(Effect(before, after.written, added, removed))

@@ -14,6 +14,7 @@ from lakegate.contract.model import Contract
 from lakegate.job.change import Effect
 from lakegate.job.jobspec import JobSpec
 from lakegate.job.landing import group_branch, group_reports_key
+from spark_jobs.audit.run import Run
 from spark_jobs.lake.nessie_branch import Branch
 from spark_jobs.lake.storage import Storage
 from spark_jobs.one_pass.examined import WAY
@@ -61,6 +62,12 @@ class GroupTable:
     def name(self) -> str:
         """Return the name of the group's commit."""
         return self.spec.branch.rpartition("/")[2]
+
+    @property
+    def run(self) -> Run:
+        """Return a run on the group's branch that has no files yet."""
+        of = self.spark, self.spec, self.branch.token, self.contract
+        return Run(*of, self.opened.table, (), main_at=self.opened.main_at)
 
     def commit(self, files: Sequence[Any], rows: int) -> str:
         """Append data files with so many rows in the group's commit; return its hash.

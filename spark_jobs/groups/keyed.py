@@ -42,7 +42,7 @@ def append(table: GroupTable, files: Sequence[Audited]) -> Appended:
     write the files, LakegateError.
     """
     made = _written(table, files)
-    count, measured = _first_with_new_keys(_run(table), made)
+    count, measured = _first_with_new_keys(table.run, made)
     if not count:
         return Appended("", ())
     every = _all(made[:count])
@@ -63,13 +63,6 @@ def _written(table: GroupTable, files: Sequence[Audited]) -> list[list[Any]]:
     with ThreadPoolExecutor(_THREADS) as threads:
         written = threads.map(write, files)
         return [data_files(table.spark, table.layout, each) for each in written]
-
-
-def _run(table: GroupTable) -> Run:
-    """Return a run on the group's branch that has no files yet."""
-    opened = table.opened
-    of = table.spark, table.spec, table.branch.token, table.contract
-    return Run(*of, opened.table, (), main_at=opened.main_at)
 
 
 def _first_with_new_keys(run: Run, files: Sequence[Sequence[Any]]) -> tuple[int, Measures]:

@@ -47,8 +47,8 @@ def merge(table: GroupTable, files: Sequence[pa.Table]) -> tuple[str, list[Effec
     folded = _folded(spark, contract, rows, [len(each) for each in files])
     types = [f"{quoted(c.name)} {c.type}" for c in contract.table_columns]
     source = in_memory(spark, rows.take(pa.array(folded.rows)), types)
-    audited_hash, whole = replacing.put(
-        spark, source, contract, table.opened, table.branch, table.name
+    audited_hash, whole = replacing.put(  # of each key the row that stays was found above
+        table.run, source, table.opened, table.branch, table.name, older_too=True
     )
     _require(whole, folded)
     return audited_hash, list(_effects(whole.before, folded.of_files))

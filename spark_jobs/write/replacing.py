@@ -6,8 +6,11 @@ append are in no table any more. An overwrite needs no second step: the append i
 """
 
 import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
@@ -21,10 +24,13 @@ from spark_jobs.audit.run import Run
 from spark_jobs.spark import iceberg, jvm
 from spark_jobs.spark.errors import explain
 from spark_jobs.spark.iceberg import table_name
+from spark_jobs.spark.session import add_catalog
 from spark_jobs.write.append import INGESTION, Opened, Target
 
 _PLACE = "_corrupt_record"  # a name that no column of a contract has
+_BEFORE = "unmerged"  # a catalog: the branch before its merge
 _COUNTED = "spark.merge-into.num-target-rows-"
+_OUTCOMES = ("inserted", "updated", "deleted", "copied")
 # The setting by which commits of Spark SQL name an ingestion.
 NAMES_INGESTION = f"spark.sql.iceberg.snapshot-property.{INGESTION}"
 
@@ -60,14 +66,18 @@ def row_count(spark: SparkSession, contract: Contract) -> int:
 
 def checked(effect: Effect) -> Effect:
     """Return an effect whose counts agree. Raises Permanent COUNT_MISMATCH."""
-    before, added, removed = effect.before, effect.added, effect.removed
-    if removed < 0 or removed > before or before + added - removed != effect.after:
+    if not _adds_up(effect):
         message = (
-            f"of {before:,} rows {removed:,} were removed and {added:,} added, but there are "
-            f"{effect.after:,}"
+            f"of {effect.before:,} rows {effect.removed:,} were removed and {effect.added:,} "
+            f"added, but there are {effect.after:,}"
         )
         raise Permanent("COUNT_MISMATCH", message)
     return effect
+
+
+def _adds_up(effect: Effect) -> bool:
+    left = effect.before - effect.removed
+    return 0 <= left <= effect.before and left + effect.added == effect.after
 
 
 def has_sound_keys(rows: DataFrame, mode: WriteMode) -> bool:
@@ -86,38 +96,42 @@ def upsert(run: Run, opened: Opened, branch: Target) -> tuple[str, Effect]:
 
     The append itself is undone. Raises as `put`.
     """
-    mode = run.contract.write_mode
-    source = _latest(run.rows, mode)
+    source = _latest(run.rows, run.contract.write_mode)
     branch.reset(opened.at)
-    newer = _newer(mode, table_name(run.contract.table))
-    return put(run.spark, source, run.contract, opened, branch, run.spec.ingestion, newer)
+    return put(run, source, opened, branch, run.spec.ingestion)
 
 
 def put(
-    spark: SparkSession,
+    run: Run,
     source: DataFrame,
-    contract: Contract,
     opened: Opened,
     branch: Target,
     ingestion: str,
-    newer: str = "true",
+    *,
+    older_too: bool = False,
 ) -> tuple[str, Effect]:
-    """Put rows with different keys into the table by their key, where the condition `newer` holds.
+    """Put rows with different keys into the run's table by their key.
 
-    Returns the commit, which names the `ingestion`, and its effect. Raises Permanent if the rows
-    cannot be merged, Transient when a retry may help.
+    A row that is older than the table's is left out, unless `older_too`. Returns the commit, which
+    names the `ingestion`, and its effect. Raises Permanent if the rows cannot be merged, Transient
+    when a retry may help.
     """
-    before = row_count(spark, contract)
+    spark, name = run.spark, table_name(run.contract.table)
+    how = _Conditions.of(name, run.contract, older_too=older_too)
+    before = row_count(spark, run.contract)
     spark.conf.set(NAMES_INGESTION, ingestion)
     try:
-        _merge(source, contract, newer)
+        _merge(source, name, how)
     except jvm.JavaError as error:
         raise explain(error, "the file's rows cannot be merged into the table") from error
     finally:
         spark.conf.unset(NAMES_INGESTION)
-    table = iceberg.find_iceberg_table(spark, table_name(contract.table))
+    summary = iceberg.summary(iceberg.find_iceberg_table(spark, name))
     audited_hash = branch.own_commit(opened.at)
-    effect = Effect(before, row_count(spark, contract), *merged_rows(table))
+    effect = Effect(before, row_count(spark, run.contract), *merged_rows(summary))
+    if not is_exact(effect, summary):
+        counts = _counted(run, source, opened.at, older_too=older_too)
+        effect = Effect(effect.before, effect.after, *counts)
     return audited_hash, checked(effect)
 
 
@@ -130,19 +144,24 @@ def _latest(rows: DataFrame, mode: WriteMode) -> DataFrame:
     return rows.withColumn(_PLACE, last).where(F.col(_PLACE) == 1).drop(_PLACE)
 
 
-def _merge(source: DataFrame, contract: Contract, newer: str) -> None:
-    """Put the rows into the table: a later row with a key replaces the earlier one, or deletes it.
+@dataclass(frozen=True)
+class _Conditions:
+    """What a row `s` does to a table's row of the `same` key: conditions on both of them.
 
-    Spark's temporary views cannot be merged if they read data files by their names, but rows can.
+    It takes its place if it is `newer`, or removes it if it also `deletes` its key.
     """
-    mode, table = contract.write_mode, table_name(contract.table)
-    same = " AND ".join(f"{table}.{quoted(name)} = s.{quoted(name)}" for name in mode.key)
-    deletes = F.expr(_deletes(contract))
-    merge = source.alias("s").mergeInto(table, F.expr(same))
-    merge = (
-        merge.whenMatched(F.expr(newer) & deletes).delete().whenMatched(F.expr(newer)).updateAll()
-    )
-    merge.whenNotMatched(~deletes).insertAll().merge()
+
+    same: Expression
+    newer: Expression
+    deletes: Expression
+
+    @classmethod
+    def of(cls, table: str, contract: Contract, *, older_too: bool) -> "_Conditions":
+        """Return it for the table with this name in Spark SQL."""
+        mode = contract.write_mode
+        same = " AND ".join(f"{table}.{quoted(name)} = s.{quoted(name)}" for name in mode.key)
+        newer = "true" if older_too else _newer(mode, table)
+        return cls(F.expr(same), F.expr(newer), F.expr(_deletes(contract)))
 
 
 def _newer(mode: WriteMode, table: str) -> str:
@@ -162,10 +181,62 @@ def _deletes(contract: Contract) -> str:
     return f"s.{quoted(column)} <=> {value}"
 
 
-def merged_rows(table: Any) -> tuple[int, int, int]:
-    """Return how many rows a table's newest commit, a MERGE, added, removed and updated."""
-    summary = iceberg.summary(table)
-    inserted, updated, deleted = (
-        int(summary.get(f"{_COUNTED}{what}", 0)) for what in ("inserted", "updated", "deleted")
+def _merge(source: DataFrame, table: str, how: _Conditions) -> None:
+    """Put the rows into the table: a later row with a key replaces the earlier one, or deletes it.
+
+    Spark's temporary views cannot be merged if they read data files by their names, but rows can.
+    """
+    merge = source.alias("s").mergeInto(table, how.same)
+    merge = merge.whenMatched(how.newer & how.deletes).delete().whenMatched(how.newer).updateAll()
+    merge.whenNotMatched(~how.deletes).insertAll().merge()
+
+
+def _counted(run: Run, source: DataFrame, at: str, *, older_too: bool) -> tuple[int, int, int]:
+    """Return how many rows a merge into the table at a commit adds, removes and updates.
+
+    It is a query of its own, in which no row counts twice.
+    """
+    add_catalog(run.spark, _BEFORE, run.spec, at, run.token)
+    name = table_name(run.contract.table, _BEFORE)
+    how = _Conditions.of(name, run.contract, older_too=older_too)
+    rows = source.alias("s").join(run.spark.table(name), how.same, "left")
+    is_there = F.expr(f"{name}.{quoted(run.contract.write_mode.key[0])} IS NOT NULL")
+    outcomes = (
+        ~is_there & ~how.deletes,
+        is_there & how.newer & ~how.deletes,
+        is_there & how.newer & how.deletes,
     )
+    (counts,) = rows.agg(*map(F.count_if, outcomes)).collect()
+    inserted, updated, deleted = counts
     return inserted + updated, deleted + updated, updated
+
+
+def merged_rows(summary: Mapping[str, str]) -> tuple[int, int, int]:
+    """Return how many rows a MERGE added, removed and updated, by its snapshot's summary.
+
+    So Spark has counted, which is right for certain only if `is_exact`.
+    """
+    inserted, updated, deleted, _ = _counts(summary)
+    return inserted + updated, deleted + updated, updated
+
+
+def is_exact(effect: Effect, summary: Mapping[str, str]) -> bool:
+    """Return if the effect of a MERGE by `merged_rows` is right for certain.
+
+    Spark counts rows again whose task runs again, as after the loss of an executor. Then it has
+    counted more rows than the new data files have, or more deleted ones than are gone.
+    """
+    inserted, updated, _, copied = _counts(summary)
+    return inserted + updated + copied == _written(summary) and _adds_up(effect)
+
+
+def _counts(summary: Mapping[str, str]) -> tuple[int, ...]:
+    """Return how many rows a MERGE inserted, updated, deleted and copied, as Spark has counted."""
+    counted = [summary.get(f"{_COUNTED}{each}") for each in _OUTCOMES]
+    if not any(counted):  # to Spark a MERGE that only inserts is an append
+        return _written(summary), 0, 0, 0
+    return tuple(int(each or 0) for each in counted)
+
+
+def _written(summary: Mapping[str, str]) -> int:
+    return int(summary.get("added-records", 0))

@@ -28,6 +28,11 @@ WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, s.name)
 WHEN NOT MATCHED BY SOURCE AND t.id = 2 THEN DELETE
 """
 
+ONLY_NEW = """
+MERGE INTO {t} AS t USING (SELECT explode(array(3L, 7L)) AS id) AS s ON t.id = s.id
+WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, 'n7')
+"""
+
 TWICE = """
 MERGE INTO {t} AS t USING (SELECT explode(array(1, 1)) AS id) AS s ON t.id = s.id
 WHEN MATCHED THEN UPDATE SET name = 'n'
@@ -104,6 +109,7 @@ def failed(report: AuditReport) -> list[tuple[str, str]]:
             [(1, "n1"), (2, "n2"), (4, "n3")],
         ),
         (MERGE, Effect(3, 3, 2, 2), [(1, "n10"), (3, "n3"), (7, "n70")]),
+        (ONLY_NEW, Effect(3, 4, 1, 0), [(1, "n1"), (2, "n2"), (3, "n3"), (7, "n7")]),
         ("DELETE FROM lake.{t} AS t WHERE t.id = 2;", Effect(3, 2, 0, 1), [(1, "n1"), (3, "n3")]),
     ],
 )

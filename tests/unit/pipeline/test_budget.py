@@ -140,6 +140,22 @@ def test_people_learn_what_is_held_for_a_run_that_died() -> None:
     assert deployment.end_of(waiting).state is State.PUBLISHED
 
 
+def test_files_that_wait_for_their_turn_do_not_wait_for_the_budget(deployment: Scenario) -> None:
+    """Behind a file whose run is under way none waits for the budget, later only the next one."""
+    deployment.replace_rows("upsert")
+    for number in range(3):
+        deployment.submit(f"shop/orders/{number}.parquet")
+    other = deployment.jobs.start(SPEC)
+    deployment.jobs.end(other, RunState.SUCCESS)
+    deployment.send_job_run(other)
+    deployment.deliver()
+    deployment.sweep()
+    assert about_budget(deployment) == []
+    deployment.go(2)
+    deployment.sweep()
+    assert about_budget(deployment) == ["The day's budget is used up: 1 file waits for a job run"]
+
+
 def test_a_run_counts_once_however_often_its_end_is_told(deployment: Scenario) -> None:
     """Repeated events, also after midnight, add nothing to any day."""
     ended = deployment.ended()
