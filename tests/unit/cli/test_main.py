@@ -249,7 +249,7 @@ def test_every_character_is_printed_whatever_the_locale() -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("drop", "Stopped. Only files listed above are uploaded"),
+        ("drop", "Stopped. Only files listed above are ingested"),
         ("query", "Stopped.\n"),
         ("other", "run the command again"),
     ],
