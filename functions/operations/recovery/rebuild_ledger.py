@@ -78,8 +78,8 @@ def rebuild(adapters: Adapters, *, dry_run: bool = False) -> Iterator[Ingestion]
     Compactions that were under way are dropped: their branches prove nothing. With `dry_run`
     nothing changes.
     """
-    listed = (i for state in NOT_STARTED for i in adapters.ledger.in_state(state))
-    search = _Search(begun=[ingestion.id for ingestion in listed])
+    listed = adapters.ledger.unfinished("9999")
+    search = _Search(begun=[each.id for each in listed if each.state in NOT_STARTED])
     yield from _restored(adapters, search, arrivals(adapters), dry_run=dry_run)
     if not dry_run:
         adapters.ledger.begin_search(adapters.now())
