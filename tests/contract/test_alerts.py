@@ -29,11 +29,11 @@ from lakegate.audit.report import Reason
 from lakegate.errors import Permanent, Transient
 from lakegate.job.batch import BatchFile
 from lakegate.job.landing import BATCH
+from tests.contract.aws import table_of
 from tests.contract.test_replies import served
 from tests.fakes.examples import FAILED, INGESTION, REPORT
 from tests.fakes.faults import Fault, Journal, ProcessDied, die
 from tests.fakes.lambda_context import Context
-from tests.fakes.threads import FakeThreads
 
 DEFAULT = "#lakegate"
 ALERT = alert(INGESTION, REPORT)
@@ -46,13 +46,14 @@ class LocalSlack:
 
     slack: Slack
     url: str
+    table: Any
     seconds: float = 1_800_000_000.0
 
     def __post_init__(self) -> None:
         """Start without records; a thread accepts alerts for an hour."""
         self.journal = Journal()
-        fake = FakeThreads(3600, lambda: self.seconds)
-        self.threads: Threads = self.journal.watched("threads", fake)
+        threads = Threads(self.table, 3600, 86_400, lambda: self.seconds)
+        self.threads: Threads = self.journal.watched("threads", threads)
 
     def alerts(self, token: str = TOKEN) -> SlackAlerts:
         """Return the adapter, connected."""
@@ -96,8 +97,8 @@ class LocalSlack:
 def local_slack(tmp_path: Path) -> Iterator[LocalSlack]:
     """Yield Slack, empty and without faults."""
     slack = Slack(tmp_path)
-    with served(web_app(slack)) as url:
-        yield LocalSlack(slack, url)
+    with served(web_app(slack)) as url, table_of("ThreadsTable") as table:
+        yield LocalSlack(slack, url, table)
 
 
 def failed(name: str, attempt: int = 1, **changes: Any) -> Alert:
@@ -511,11 +512,13 @@ def test_slack_and_topic_fail_alone(local_slack: LocalSlack) -> None:
     assert (len(local_slack.posted()), topic.got) == (1, [IN_WORDS])
 
 
-def test_without_slack_log_and_topic_tell(caplog: pytest.LogCaptureFixture) -> None:
+def test_without_slack_log_and_topic_tell(
+    local_slack: LocalSlack, caplog: pytest.LogCaptureFixture
+) -> None:
     """Without Slack each alert is in the log with its channel and, where set, in the topic."""
-    topic, threads = Mailbox(), cast(Threads, FakeThreads(3600, lambda: 0.0))
+    topic = Mailbox()
     channels = AlertChannels(
-        threads, logging.getLogger("test"), None, cast(Topic, topic), has_buttons=True
+        local_slack.threads, logging.getLogger("test"), None, cast(Topic, topic), has_buttons=True
     )
     notify(channels, QueuedAlert("#orders", ALERT).to_json())
     notify(channels, QueuedAlert("#orders", ALERT, to_topic=True).to_json())

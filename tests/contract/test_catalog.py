@@ -154,7 +154,7 @@ def test_a_nessie_that_is_busy_refuses_no_merge() -> None:
     """An overloaded server answers 409, which is transient and not a conflict."""
     main = {"type": "BRANCH", "name": "main", "hash": NO_HASH}
     busy = {"status": 409, "errorCode": "REFERENCE_CONFLICT", "message": "retries exhausted"}
-    answers = wire.json("200 OK", main), wire.json("409 Conflict", busy)
+    answers = wire.json("200 OK", {"reference": main}), wire.json("409 Conflict", busy)
     with wire.answering(*answers) as url, pytest.raises(Transient, match="retries exhausted"):
         Catalog(url, "token").merge("ingest/x", NO_HASH, NO_HASH, "message", {})
 

@@ -1,45 +1,24 @@
-"""The leases of refreshes behave alike in memory and in DynamoDB."""
+"""The leases of refreshes are kept in DynamoDB."""
 
-import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import boto3
 import pytest
 from botocore.stub import Stubber
-from moto import mock_aws
 
 from functions.downstream.refresh_lease import RefreshLeases
 from lakegate.errors import Permanent, Transient
-from tests.contract.aws import ACCOUNT
-from tests.fakes.refresh_leases import FakeRefreshLeases
+from tests.contract.aws import ACCOUNT, table_of
 
 TABLE = "shop.orders"
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-AnyLeases = RefreshLeases | FakeRefreshLeases
 
 
-@contextmanager
-def dynamodb() -> Iterator[Any]:
-    """Yield a table for leases, in this process."""
-    with mock_aws():
-        yield boto3.resource("dynamodb", **ACCOUNT).create_table(
-            TableName=f"marks-{uuid.uuid4().hex}",
-            BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[{"AttributeName": "table", "AttributeType": "S"}],
-            KeySchema=[{"AttributeName": "table", "KeyType": "HASH"}],
-        )
-
-
-@pytest.fixture(params=["in memory", "DynamoDB"])
-def leases(request: pytest.FixtureRequest) -> Iterator[AnyLeases]:
+@pytest.fixture
+def leases() -> Iterator[RefreshLeases]:
     """Yield leases without records."""
-    if request.param == "in memory":
-        yield FakeRefreshLeases()
-        return
-    with dynamodb() as table:
+    with table_of("SnowflakeMarks") as table:
         yield RefreshLeases(table)
 
 
@@ -48,7 +27,7 @@ def seconds(number: int) -> timedelta:
     return timedelta(seconds=number)
 
 
-def test_a_mark_only_grows(leases: AnyLeases) -> None:
+def test_a_mark_only_grows(leases: RefreshLeases) -> None:
     """No lease is given for a position that is done, or older than one begun."""
     for position in (3, 5):
         lease = leases.lease(TABLE, position, NOW, 10)
@@ -60,7 +39,7 @@ def test_a_mark_only_grows(leases: AnyLeases) -> None:
     assert leases.lease("shop.returns", 1, NOW, 10)
 
 
-def test_a_lease_is_one_holders(leases: AnyLeases) -> None:
+def test_a_lease_is_one_holders(leases: RefreshLeases) -> None:
     """Until it is freed or expires, a lease has one holder; other tables are independent."""
     lease = leases.lease(TABLE, 3, NOW, 10)
     for position, after in ((3, 0), (3, 9), (4, 9)):
@@ -72,7 +51,7 @@ def test_a_lease_is_one_holders(leases: AnyLeases) -> None:
     assert leases.lease(TABLE, 3, NOW, 10)
 
 
-def test_a_lease_ends(leases: AnyLeases) -> None:
+def test_a_lease_ends(leases: RefreshLeases) -> None:
     """A crashed holder's lease expires, and its later writes are refused."""
     dead = leases.lease(TABLE, 3, NOW, 10)
     assert dead
@@ -87,7 +66,7 @@ def test_a_lease_ends(leases: AnyLeases) -> None:
     assert leases.lease(TABLE, 3, NOW + seconds(19), 10) is None
 
 
-def test_a_name_is_one_tables(leases: AnyLeases) -> None:
+def test_a_name_is_one_tables(leases: RefreshLeases) -> None:
     """Of names that differ only in case the second is refused, and the error names both."""
     lease = leases.lease("shop.Orders", 3, NOW, 10)
     assert lease
@@ -99,7 +78,7 @@ def test_a_name_is_one_tables(leases: AnyLeases) -> None:
 
 def test_a_lease_whose_answer_was_lost_is_had() -> None:
     """boto3's own retry of a granted lease is not refused."""
-    with dynamodb() as leases:
+    with table_of("SnowflakeMarks") as leases:
         lost = iter([0.0])
         leases.meta.client.meta.events.register_first(
             "needs-retry.dynamodb.UpdateItem", lambda **_: next(lost, None)

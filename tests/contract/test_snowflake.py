@@ -17,13 +17,14 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from functions.adapters.secrets import Secret
+from functions.downstream.refresh_lease import RefreshLeases
 from functions.downstream.snowflake import Snowflake
 from functions.downstream.snowflake_login import Login
 from functions.downstream.snowflake_sql import Place, refuse_clashes
 from functions.model.messages.refresh import Refresh
 from lakegate.errors import Permanent, Transient
+from tests.contract.aws import table_of
 from tests.fakes import wire
-from tests.fakes.refresh_leases import FakeRefreshLeases
 from tests.fakes.snowflake import SnowflakeDouble, fingerprint, running
 
 TABLE = "shop.orders"
@@ -65,7 +66,7 @@ class Bench:
 
     there: SnowflakeDouble
     vault: Vault
-    leases: FakeRefreshLeases = field(default_factory=FakeRefreshLeases)
+    leases: RefreshLeases
     waited: list[float] = field(default_factory=list)
     tables: tuple[str, ...] = ()
     looked: Callable[[], object] | None = None
@@ -74,9 +75,8 @@ class Bench:
     def __post_init__(self) -> None:
         """Log in with what the secret holds."""
         secret = Secret(self.vault, "lakegate/dev/snowflake", lambda: self.vault.seconds)
-        leases: Any = self.leases
         self.snowflake = Snowflake(
-            secret, leases, "lake", self._now, FUNCTION_TIMEOUT, self.tables, self._pause
+            secret, self.leases, "lake", self._now, FUNCTION_TIMEOUT, self.tables, self._pause
         )
 
     def _now(self) -> datetime:
@@ -116,9 +116,22 @@ def there() -> Iterator[SnowflakeDouble]:
 
 
 @pytest.fixture
-def bench(there: SnowflakeDouble) -> Bench:
+def marks() -> Iterator[Any]:
+    """Yield the leases' table, without a record."""
+    with table_of("SnowflakeMarks") as table:
+        yield table
+
+
+@pytest.fixture
+def leases(marks: Any) -> RefreshLeases:
+    """Return the leases."""
+    return RefreshLeases(marks)
+
+
+@pytest.fixture
+def bench(there: SnowflakeDouble, leases: RefreshLeases) -> Bench:
     """Return the adapter, logged in."""
-    return Bench(there, Vault(login(there)))
+    return Bench(there, Vault(login(there)), leases)
 
 
 def later(bench: Bench) -> None:
@@ -181,19 +194,21 @@ def test_a_table_that_is_not_there_is_refused_for_good(bench: Bench) -> None:
     assert bench.there.asked == ["POST"]
 
 
-def test_only_the_tables_that_are_named_are_brought_along(there: SnowflakeDouble) -> None:
+def test_only_the_tables_that_are_named_are_brought_along(
+    there: SnowflakeDouble, leases: RefreshLeases
+) -> None:
     """Snowflake gets no request for other tables."""
-    bench = Bench(there, Vault(login(there)), tables=(TABLE,))
+    bench = Bench(there, Vault(login(there)), leases, tables=(TABLE,))
     assert not bench.refresh(3, "shop.returns")
     assert there.asked == []
     assert bench.refresh(3)
 
 
-def test_names_and_paths_say_nothing_else(there: SnowflakeDouble) -> None:
+def test_names_and_paths_say_nothing_else(there: SnowflakeDouble, leases: RefreshLeases) -> None:
     """Quotes and backslashes in names and paths are escaped."""
     evil = '"LA""KE; --"."S""; DROP"."SHOP$ORDERS"'
     there.tables = {evil: ""}
-    bench = Bench(there, Vault(login(there, database='LA"KE; --', schema='S"; DROP')))
+    bench = Bench(there, Vault(login(there, database='LA"KE; --', schema='S"; DROP')), leases)
     path = "a'; DROP TABLE x; --\\'/m.json"
     assert bench.snowflake.refresh(Refresh("shop.orders", 1, f"s3://lake/warehouse/{path}"))
     assert there.tables == {evil: path}
@@ -255,10 +270,10 @@ def test_a_key_that_is_refused_is_tried_again_later(bench: Bench) -> None:
     assert bench.there.ran == []
 
 
-def test_a_key_with_a_passphrase_is_opened(there: SnowflakeDouble) -> None:
+def test_a_key_with_a_passphrase_is_opened(there: SnowflakeDouble, leases: RefreshLeases) -> None:
     """An encrypted key works with its passphrase beside it."""
     secret = login(there, private_key=pem(KEYS[0], "open sesame"), passphrase="open sesame")
-    assert Bench(there, Vault(secret)).refresh(3)
+    assert Bench(there, Vault(secret), leases).refresh(3)
 
 
 @pytest.mark.parametrize(
@@ -271,10 +286,12 @@ def test_a_key_with_a_passphrase_is_opened(there: SnowflakeDouble) -> None:
     ],
     ids=["no key", "an empty key", "no account", "no passphrase"],
 )
-def test_a_secret_that_is_none_is_reported(there: SnowflakeDouble, wrong: dict[str, str]) -> None:
+def test_a_secret_that_is_none_is_reported(
+    there: SnowflakeDouble, leases: RefreshLeases, wrong: dict[str, str]
+) -> None:
     """An invalid secret is an error that lists the required fields and no content."""
     with pytest.raises(Transient, match=r"BAD_SECRET.*lakegate/dev/snowflake") as refusal:
-        Bench(there, Vault({**login(there), **wrong})).refresh(3)
+        Bench(there, Vault({**login(there), **wrong}), leases).refresh(3)
     assert "PRIVATE" not in str(refusal.value)
 
 
@@ -302,20 +319,24 @@ def test_a_token_ends_soon(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("answer", wire.BROKEN_ANSWERS.values(), ids=wire.BROKEN_ANSWERS)
-def test_nonsense_is_tried_again(there: SnowflakeDouble, answer: bytes) -> None:
+def test_nonsense_is_tried_again(
+    there: SnowflakeDouble, leases: RefreshLeases, answer: bytes
+) -> None:
     """Any nonsensical answer in Snowflake's place is not a success."""
     with wire.answering(answer) as address:
-        bench = Bench(there, Vault(login(there, url=address)))
+        bench = Bench(there, Vault(login(there, url=address)), leases)
         with pytest.raises(Transient, match="SNOWFLAKE_UNAVAILABLE"):
             bench.refresh(3)
     later(bench)
-    assert Bench(there, Vault(login(there)), bench.leases).refresh(3)
+    assert Bench(there, Vault(login(there)), leases).refresh(3)
 
 
-def test_a_snowflake_that_is_away_is_tried_again(there: SnowflakeDouble) -> None:
+def test_a_snowflake_that_is_away_is_tried_again(
+    there: SnowflakeDouble, leases: RefreshLeases
+) -> None:
     """An unreachable Snowflake is a transient error."""
     with pytest.raises(Transient, match="SNOWFLAKE_UNAVAILABLE"):
-        Bench(there, Vault(login(there, url=wire.nobody()))).refresh(3)
+        Bench(there, Vault(login(there, url=wire.nobody())), leases).refresh(3)
 
 
 class Killed(BaseException):
@@ -327,9 +348,10 @@ def die() -> None:
     raise Killed
 
 
-def test_of_two_at_once_one_leaves_it_for_later(there: SnowflakeDouble) -> None:
+def test_of_two_at_once_one_leaves_it_for_later(
+    there: SnowflakeDouble, leases: RefreshLeases
+) -> None:
     """While a refresh runs, Snowflake gets no other request for the table."""
-    leases = FakeRefreshLeases()
     first, second = (Bench(there, Vault(login(there)), leases) for _ in range(2))
 
     def meanwhile() -> None:
@@ -345,9 +367,8 @@ def test_of_two_at_once_one_leaves_it_for_later(there: SnowflakeDouble) -> None:
     assert there.tables[THERE].endswith("/4.metadata.json")
 
 
-def test_a_lease_holder_looks_again(there: SnowflakeDouble) -> None:
+def test_a_lease_holder_looks_again(there: SnowflakeDouble, leases: RefreshLeases) -> None:
     """A position that became outdated before the lease is not requested."""
-    leases = FakeRefreshLeases()
     first, second = (Bench(there, Vault(login(there)), leases) for _ in range(2))
     first.looked = lambda: second.refresh(4)
     assert not first.refresh(3)
@@ -355,9 +376,8 @@ def test_a_lease_holder_looks_again(there: SnowflakeDouble) -> None:
     assert first.refresh(5)
 
 
-def test_a_dead_holder_is_waited_for(there: SnowflakeDouble) -> None:
+def test_a_dead_holder_is_waited_for(there: SnowflakeDouble, leases: RefreshLeases) -> None:
     """A crashed function's lease lasts as long as its statement may run."""
-    leases = FakeRefreshLeases()
     bench = Bench(there, Vault(login(there)), leases, waiting=die)
     with pytest.raises(Killed):
         bench.refresh(3)
@@ -392,16 +412,16 @@ STEPS = st.lists(
 @given(STEPS)
 @example([(1, "looked", 0), (1, "dies", 6 * FUNCTION_TIMEOUT), (2, "alone", 0)])
 def test_however_functions_meet_it_only_goes_forward(
-    there: SnowflakeDouble, steps: Sequence[tuple[int, str, int]]
+    there: SnowflakeDouble, marks: Any, steps: Sequence[tuple[int, str, int]]
 ) -> None:
     """However functions overlap and crash, an older file never replaces a newer one."""
-    leases, left, before = FakeRefreshLeases(), list(steps), len(there.ran)
+    left, before = list(steps), len(there.ran)
 
     def step() -> None:
         if not left:
             return
         position, how, passes = left.pop(0)
-        bench = Bench(there, Vault(login(there)), leases)
+        bench = Bench(there, Vault(login(there)), RefreshLeases(marks))
         bench.looked = step if how == "looked" else None
         bench.waiting = {"waiting": step, "dies": die}.get(how)
         there.hangs = how == "dies"
@@ -410,6 +430,7 @@ def test_however_functions_meet_it_only_goes_forward(
         there.ahead += timedelta(seconds=passes)
         there.go_on()
 
+    marks.delete_item(Key={"table": TABLE})
     while left:
         step()
     there.ahead += timedelta(seconds=LONGEST)

@@ -1,23 +1,18 @@
-"""Threads and notifications are recorded alike in memory and in DynamoDB."""
+"""Threads and notifications are recorded in DynamoDB."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from functions.model.messages.alert import Kind
 from functions.notifications.alert_text import alert, digest, member
 from functions.notifications.slack import Place, ThreadGone
 from functions.notifications.threads import Known, Threads
-from infra import template
 from lakegate.errors import Transient
-from tests.contract.aws import ACCOUNT
+from tests.contract.aws import table_of
 from tests.fakes.examples import INGESTION, REPORT
-from tests.fakes.threads import FakeThreads
 
 ALERT = alert(INGESTION, REPORT)
 HERE, THERE = Place("C1", "1.0"), Place("C1", "2.0")
@@ -28,50 +23,29 @@ HOUR = 3600.0
 class Memory:
     """The adapter, and its clock."""
 
-    threads: Any = None
-    table: Any = None
+    table: Any
     seconds: float = 1_800_000_000.0
 
-    def now(self) -> float:
-        """Return the seconds since 1970."""
-        return self.seconds
+    @property
+    def threads(self) -> Threads:
+        """Return the adapter; a thread accepts alerts for an hour."""
+        return Threads(self.table, HOUR, 30 * 24 * HOUR, lambda: self.seconds)
 
     def fill(self, subjects: Sequence[str]) -> None:
-        """Let many subjects join the thread, the table's in one write but for the last."""
-        if self.table:
-            self.table.update_item(
-                Key={"id": f"thread {digest(f'{HERE.channel} {HERE.ts}')}"},
-                UpdateExpression="ADD members :members",
-                ExpressionAttributeValues={":members": set(map(member, subjects[:-1]))},
-            )
-            subjects = subjects[-1:]
-        for subject in subjects:
-            self.threads.join(HERE, subject)
+        """Let many subjects join the thread, by one write but for the last."""
+        self.table.update_item(
+            Key={"id": f"thread {digest(f'{HERE.channel} {HERE.ts}')}"},
+            UpdateExpression="ADD members :members",
+            ExpressionAttributeValues={":members": set(map(member, subjects[:-1]))},
+        )
+        self.threads.join(HERE, subjects[-1])
 
 
-@pytest.fixture(scope="module")
-def table() -> Iterator[Any]:
-    """Yield the table as the template has it, in this process."""
-    root = Path(__file__).parents[2]
-    made = template.read(root / "template.yaml")["Resources"]["ThreadsTable"]["Properties"]
-    with mock_aws():
-        dynamodb = boto3.resource("dynamodb", **ACCOUNT)
-        keys = {name: made[name] for name in ("AttributeDefinitions", "KeySchema", "BillingMode")}
-        yield dynamodb.create_table(TableName="threads", **keys)
-
-
-@pytest.fixture(params=["in memory", "DynamoDB"])
-def memory(request: pytest.FixtureRequest, table: Any) -> Memory:
-    """Return an empty record; a thread accepts alerts for an hour."""
-    memory = Memory()
-    if request.param == "in memory":
-        memory.threads = FakeThreads(HOUR, memory.now)
-    else:
-        for item in table.scan()["Items"]:
-            table.delete_item(Key={"id": item["id"]})
-        memory.table = table
-        memory.threads = Threads(table, HOUR, 30 * 24 * HOUR, memory.now)
-    return memory
+@pytest.fixture
+def memory() -> Iterator[Memory]:
+    """Yield an empty record."""
+    with table_of("ThreadsTable") as table:
+        yield Memory(table)
 
 
 def opened(memory: Memory, cause: str = "cause") -> None:
@@ -204,13 +178,11 @@ def test_a_thread_that_is_not_remembered_is_gone(memory: Memory) -> None:
             memory.threads.join(place, "b")
 
 
-def test_every_record_expires(table: Any) -> None:
+def test_every_record_expires(memory: Memory) -> None:
     """Every item has the expiry attribute that the template names."""
-    threads = Threads(table, HOUR, 30 * 24 * HOUR, lambda: 1_800_000_000.0)
-    threads.claim("expiring", ALERT.about)
-    threads.open("expiring", ALERT, Place("C9", "9.0"), "z")
-    threads.join(Place("C9", "9.0"), "y")
-    items = table.scan()["Items"]
+    opened(memory)
+    memory.threads.join(HERE, "y")
+    items = memory.table.scan()["Items"]
     assert len(items) >= 3
     assert all(item["expires"] == 1_800_000_000 + 30 * 24 * 3600 for item in items)
 

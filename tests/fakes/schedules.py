@@ -206,11 +206,10 @@ def explore(
     told: Callable[[Stage], None] = lambda stage: None,
     *,
     openings: Sequence[Story] = tuple(OPENINGS.values()),
-    shrinks: bool = True,
 ) -> None:
     """Play this number of schedules, the same for the same `start`; raise as `stories.explore`."""
     drawn = st.builds(flat, st.sampled_from(openings), *(_PART,) * 4)
-    explore_with(lambda story: told(play(story)), drawn, runs, start, shrinks=shrinks)
+    explore_with(lambda story: told(play(story)), drawn, runs, start)
 
 
 def explore_restorations(runs: int, start: int, told: Callable[[Stage], None]) -> None:

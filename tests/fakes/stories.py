@@ -165,13 +165,12 @@ def explore(
     told: Callable[[Stage], None],
     *,
     openings: Sequence[Story] = OPENINGS,
-    shrinks: bool = True,
 ) -> None:
     """Tell this number of different stories, the same ones for the same `start`.
 
-    Raise AssertionError at the first that breaks a promise, shortened if it `shrinks`.
+    Raise AssertionError at the first that breaks a promise, shortened.
     """
-    explore_with(lambda story: told(tell(story)), stories(openings), runs, start, shrinks=shrinks)
+    explore_with(lambda story: told(tell(story)), stories(openings), runs, start)
 
 
 def stories(openings: Sequence[Story] = OPENINGS) -> st.SearchStrategy[Story]:

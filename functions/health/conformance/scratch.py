@@ -108,7 +108,7 @@ def scratch(uri: str, token: str | Secret) -> Iterator[tuple[Scratch, RestWriter
     main = f"{_prefixes(name)[1]}main"
     try:
         real.create_branch(main)
-        writer = RestWriter(uri, token, _states(real))
+        writer = RestWriter(real, uri, token, _states(real))
         yield Scratch(Catalog(uri, token, main, _PAGE), writer, main, name), writer
     finally:
         for each in real.branches(*_prefixes(name)):

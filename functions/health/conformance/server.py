@@ -1,15 +1,8 @@
-"""What only a server shows: paths, and changes of references that expect a hash."""
+"""What only a server shows: changes of references that expect a hash."""
 
 from functions.adapters.nessie import UnknownBranch
 from functions.health.conformance.scratch import NO_HASH, Scratch, refused, same
-from functions.health.conformance.writer import ONE, THREE, TWO, RestWriter, quoted
-
-
-def a_slash_in_a_name_is_escaped_in_a_path(on: Scratch, writer: RestWriter) -> None:
-    """The name of a branch with %2F for its slashes is one segment of a path."""
-    branch, head = on.written(1)
-    same("%2F" in quoted(branch), True)
-    same(writer.head(branch), head)
+from functions.health.conformance.writer import ONE, THREE, TWO, RestWriter
 
 
 def a_stale_hash_changes_no_branch(on: Scratch, writer: RestWriter) -> None:

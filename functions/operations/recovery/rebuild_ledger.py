@@ -36,22 +36,24 @@ from lakegate.job.jobspec import JobSpec
 from lakegate.job.landing import BATCH, LandedObject, batch_name, fresh_branch, ingestion_id
 
 _CHUNK = 500
-# More than the clocks of S3, EMR Serverless and Nessie differ by. Each sweep may list the runs
-# since then, and EMR Serverless lists fifty a second: a day's may take longer than a sweep has.
-_SKEW = timedelta(hours=1)
+_SKEW = timedelta(hours=1)  # more than the clocks of S3, EMR Serverless and Nessie differ by
+# Each sweep may list job runs, and EMR Serverless lists fifty a second: more than a day's may take
+# longer than a sweep has. A run waits in EMR's queue no longer than this (infra/platform.yml).
+_LONGEST_QUEUED = timedelta(hours=12)
 
 
 @dataclass(frozen=True)
 class _Search:
     """The scope: all lost ingestions, or the `wanted` ones, which landed after `since`.
 
-    Each of these has the tables that it is likely for.
+    Each of these has the tables that it is likely for. Job runs are listed from `runs_since` on.
     `begun` are the ids that the ledger had without a started job: an event may have begun them
     again after the ledger lost them.
     """
 
     begun: Sequence[str]
     since: str = ""
+    runs_since: str = ""
     wanted: Mapping[str, Collection[str]] | None = None
 
     def covers(self, id_: str) -> bool:
@@ -76,8 +78,8 @@ def rebuild(adapters: Adapters, *, dry_run: bool = False) -> Iterator[Ingestion]
     Compactions that were under way are dropped: their branches prove nothing. With `dry_run`
     nothing changes.
     """
-    listed = (i for state in NOT_STARTED for i in adapters.ledger.in_state(state))
-    search = _Search(begun=[ingestion.id for ingestion in listed])
+    listed = adapters.ledger.unfinished("9999")
+    search = _Search(begun=[each.id for each in listed if each.state in NOT_STARTED])
     yield from _restored(adapters, search, arrivals(adapters), dry_run=dry_run)
     if not dry_run:
         adapters.ledger.begin_search(adapters.now())
@@ -89,14 +91,19 @@ def restore(
 ) -> Iterator[Ingestion]:
     """Restore the lost ingestions of some landed objects.
 
-    `begun` are the ids of those that the ledger has without a started job.
+    `begun` are the ids of those that the ledger has without a started job. However long ago they
+    landed, only job runs that may be in flight are listed: what ended left a report, or its work
+    is done again.
     """
     if not landed:
         return
     first = min(datetime.fromisoformat(each.landed_at) for each in landed)
+    since = times.text(first - _SKEW)
+    longest = _LONGEST_QUEUED + timedelta(minutes=adapters.settings.job_timeout_minutes)
     search = _Search(
         begun=list(begun),
-        since=times.text(first - _SKEW),
+        since=since,
+        runs_since=max(since, times.earlier(adapters.now(), longest + _SKEW)),
         wanted=_likely_tables(adapters, landed),
     )
     yield from _restored(adapters, search, landed)
@@ -155,7 +162,7 @@ def _restored(
 
     Raises Permanent HISTORY_CUT if main may have published some before its log begins.
     """
-    all_found = traces(adapters, landed, search.since, search.wanted)
+    all_found = traces(adapters, landed, search.runs_since, search.wanted)
     traced = {id_: trace for id_, trace in all_found.items() if search.covers(id_)}
     begun = _begun(adapters, search)  # after the traces: what is under way has moved on
     known = adapters.ledger.known(list(traced), consistent=True)

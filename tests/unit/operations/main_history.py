@@ -19,7 +19,6 @@ from functions.model.notes.checkpoint import Checkpoint
 from functions.model.notes.upkeep_note import UpkeepNote
 from functions.operations.reconcile.compare import reconciled
 from functions.operations.reconcile.file_sums import Reconciliation
-from functions.operations.reconcile.row_balance import Balance
 from lakegate import times
 from lakegate.audit.report import AuditReport, DataFile
 from lakegate.job.landing import LandedObject, ingestion_id
@@ -146,13 +145,8 @@ class History:
         """Set main back to an earlier commit."""
         del self.log[self.log.index(to) + 1 :]
 
-    def balance(self) -> Balance:
-        """Return the balance of the table; `reads` are the commits that were asked for."""
-        [found] = self.reconcile(full=True).balances
-        return found
-
     def reconcile(self, *, thorough: bool = False, full: bool = False) -> Reconciliation:
-        """Return reconcile's result."""
+        """Return reconcile's result; `reads` are the commits that were asked for."""
         self.reads.clear()
         return reconciled(self.adapters(), thorough=thorough, full=full)
 

@@ -89,6 +89,21 @@ def test_what_is_found_is_looked_for_among_the_runs_since_it_landed(deployment: 
     assert deployment.jobs.listed == 0
 
 
+def test_what_is_found_after_days_is_looked_for_among_the_runs_in_flight(
+    deployment: Scenario,
+) -> None:
+    """However long ago it landed, no run is listed that has surely ended."""
+    landed = deployment.land("shop/orders/c.csv")
+    deployment.loses_events = False
+    deployment.run("shop/orders/a.csv")
+    deployment.deliver()
+    deployment.clock.pass_(2 * _DAY)
+    deployment.jobs.listed = 0
+    deployment.sweep()
+    assert is_known(deployment, landed)
+    assert deployment.jobs.listed == 0
+
+
 def test_a_sweep_looks_up_only_what_is_new(deployment: Scenario) -> None:
     """What an earlier round found in the ledger is listed, but not looked up again."""
     settled(deployment, "elsewhere/a", "elsewhere/b")

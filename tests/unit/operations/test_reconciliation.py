@@ -226,6 +226,33 @@ def test_rows_that_cannot_be_counted_are_a_remark() -> None:
     )
 
 
+def with_hidden_rows() -> History:
+    """Return a history in which another writer's delete files hide 4 of 10 rows."""
+    history = History()
+    history.publish([10])
+    deleted = history.by_others(0)
+    history.at[deleted.hash] = TableRows("uuid", 10, position_deletes=4)
+    return history
+
+
+def test_rows_that_delete_files_name_are_gone() -> None:
+    """Rows removed by position deletes are subtracted."""
+    [found] = with_hidden_rows().reconcile().balances
+    assert [gain.rows for gain in found.others] == [-4]
+    assert found.off == 0
+
+
+@pytest.mark.parametrize(("rows", "is_wrong"), [(13, False), (14, True), (4, True)])
+def test_delete_files_that_hide_nothing_may_go_with_any_commit(rows: int, is_wrong: bool) -> None:
+    """A commit may seem to gain as many rows as they hid once, and no more."""
+    history = with_hidden_rows()
+    commit = history.publish([3])
+    history.at[commit.hash] = TableRows("uuid", rows)
+    [found] = history.reconcile().balances
+    assert [each.commit.hash for each in found.wrong] == [commit.hash] * is_wrong
+    assert found.unaccounted == 0
+
+
 def test_a_file_twice_and_another_one_lost_is_found() -> None:
     """A commit that has one file twice and lacks another is reported both ways."""
     history = ordinary()
