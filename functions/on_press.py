@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping
 from functions.adapters.all import Adapters
 from functions.model.ingestion import ALERTED, UNNEEDED, Ingestion
 from functions.model.ingestion_summary import status_text
+from functions.model.messages.action import ActionRequest, Seen, Verb
 from functions.model.messages.alert import Alert
 from functions.notifications.alert_text import answer, digest, state_token
 from functions.notifications.blocks import code
-from functions.notifications.interactions import ActionRequest
 from functions.notifications.missing_rights import telling
-from functions.notifications.slack_buttons import Seen, Verb
 from functions.operations.decisions.failed import Outcome, mark_discarded, publish_anyway, replay
 from functions.operations.decisions.group_press import DONE, advance
 from functions.operations.decisions.preconditions import require_newest

@@ -16,7 +16,8 @@ from access.ingestions.identify import identified
 from cli.console import json_output, terminal
 from cli.console.options import AsJson, Id
 from cli.local.slack_messages import about, ask, message_about, messages, panel, with_replies
-from functions.notifications.slack_buttons import BUTTONS, OF_ALL, PREFIX, REASON, Verb
+from functions.model.messages.action import Verb
+from functions.notifications.slack_buttons import BUTTONS, OF_ALL, PREFIX, REASON
 from infra.local import stack_file
 from lakegate.errors import LakegateError
 

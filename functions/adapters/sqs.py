@@ -17,9 +17,9 @@ from lakegate.job.shared_run import Turn
 from lakegate.refusals import unavailable
 
 if TYPE_CHECKING:  # on_action must start fast
+    from functions.model.messages.action import ActionRequest
     from functions.model.messages.announcement import Announcement
     from functions.model.messages.refresh import Refresh
-    from functions.notifications.interactions import ActionRequest
 
 # Messages of one request (Amazon SQS, "SendMessageBatch"). Together they may have 1 MiB; one has
 # 25 KB at most, as a reason is cut.

@@ -3,7 +3,7 @@
 import base64
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -12,9 +12,10 @@ from slack_sdk.signature import Clock, SignatureVerifier
 
 from functions.adapters.secrets import Secret
 from functions.adapters.sqs import ActionQueue
+from functions.model.messages.action import ActionRequest, Verb
 from functions.notifications.blocks import code, escaped
 from functions.notifications.slack import SlackReplies, SlackSecret
-from functions.notifications.slack_buttons import REASON, Seen, Verb, modal
+from functions.notifications.slack_buttons import REASON, modal
 from functions.notifications.slack_presses import NotUnderstood, Press, Submission, parsed
 from functions.telemetry import logger
 from lakegate.errors import LakegateError, Permanent
@@ -85,56 +86,6 @@ class _At(Clock):
 
     def now(self) -> float:
         return self._now()
-
-
-@dataclass(frozen=True)
-class ActionRequest:
-    """An action requested on an ingestion as its alert showed it; `reason` is for publishing.
-
-    On a group it is executed in parts, once somebody agreed to what it has: `ids`, none before. Of
-    them the first `tried` had their turn; `refused` counts those that could not be decided about,
-    `refusals` are the first ones' reasons, and `since` is when it began.
-    """
-
-    what: Verb
-    seen: Seen
-    by: str
-    reason: str = ""
-    ids: tuple[str, ...] = ()
-    tried: int = 0
-    refused: int = 0
-    refusals: tuple[str, ...] = ()
-    since: str = ""
-
-    def text(self) -> str:
-        """Return the request as a message's body."""
-        return json.dumps(asdict(self), ensure_ascii=False)
-
-    @property
-    def same(self) -> str:
-        """Return what equal requests have in common, and no other one."""
-        same = [self.what, self.by, *asdict(self.seen).values()]
-        return json.dumps([*same, bool(self.ids), self.tried])
-
-    @classmethod
-    def of(cls, body: str) -> "ActionRequest":
-        """Return the request in a message's body. Raises Permanent BAD_REQUEST."""
-        try:
-            request = json.loads(body)
-            return cls(
-                Verb(request["what"]),
-                Seen.of(request["seen"]),
-                str(request["by"]),
-                str(request["reason"]),
-                ids=tuple(map(str, request.get("ids", ()))),
-                tried=int(request.get("tried", 0)),
-                refused=int(request.get("refused", 0)),
-                refusals=tuple(map(str, request.get("refusals", ()))),
-                since=str(request.get("since", "")),
-            )
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            message = f"this message is not an action request ({error!r}): {body[:300]}"
-            raise Permanent("BAD_REQUEST", message) from error
 
 
 _NOT_ALLOWED = "You may not do this: ask your administrator to add you to `SlackUsers`."

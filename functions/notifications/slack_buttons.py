@@ -7,10 +7,10 @@ private metadata (Slack, "Button element", "Confirmation dialog object", "Modal 
 import html
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from enum import StrEnum
+from dataclasses import asdict
 from typing import Any
 
+from functions.model.messages.action import Seen, Verb
 from functions.model.messages.alert import Alert, Block, Kind
 from functions.notifications.blocks import cut
 from lakegate.text import one_line
@@ -21,39 +21,6 @@ PREFIX = "lakegate."
 BUTTONS = f"{PREFIX}actions"  # the block of one ingestion's
 OF_ALL = GROUP, AGREEMENT = f"{PREFIX}group", f"{PREFIX}agreement"
 LONGEST_SUMMARY, LONGEST_TITLE = 600, 200  # each character may take two in a button's value
-
-
-class Verb(StrEnum):
-    """The action of a button."""
-
-    REPLAY = "replay"
-    PUBLISH = "publish"
-    DISCARD = "discard"
-    SHOW = "show"
-
-
-@dataclass(frozen=True)
-class Seen:
-    """The state that an alert showed: an ingestion, and the alert's state token.
-
-    Of a group it is one of its ingestions, with the group's version; "" before anybody asked.
-    """
-
-    ingestion: str
-    token: str
-    is_group: bool = False
-
-    @classmethod
-    def of(cls, value: Mapping[str, Any]) -> "Seen":
-        """Return it from a button's value. Raises KeyError."""
-        of_group = bool(value.get("is_group"))
-        return cls(str(value["ingestion"]), str(value["token"]), of_group)
-
-    @property
-    def parts(self) -> tuple[str, str, str]:
-        """Return attempt, publishable hash and time."""
-        attempt, rows, since = self.token.split(":", 2)
-        return attempt, rows, since
 
 
 def buttons(alert: Alert) -> tuple[Block, ...]:

@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from functions.model.messages.action import Seen, Verb
 from functions.notifications.slack_buttons import (
     LONGEST_REASON,
     LONGEST_SUMMARY,
     LONGEST_TITLE,
     PREFIX,
     REASON,
-    Seen,
-    Verb,
 )
 from lakegate.errors import Permanent
 from lakegate.text import one_line

@@ -27,13 +27,12 @@ from functions.downstream.queues import RefreshDeadLetters, RefreshQueue
 from functions.downstream.refresh_lease import Lease, RefreshLeases
 from functions.model.ingestion import State
 from functions.model.intent import Intent
+from functions.model.messages.action import ActionRequest, Seen, Verb
 from functions.model.messages.alert import Alert
 from functions.model.messages.refresh import Refresh
 from functions.model.notes.checkpoint import Checkpoint
 from functions.notifications.email import Topic
-from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack import Place, SlackAlerts
-from functions.notifications.slack_buttons import Seen, Verb
 from functions.notifications.threads import Threads
 from lakegate.contract.model import parse
 from lakegate.errors import LakegateError, Permanent, Transient

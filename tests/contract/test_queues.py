@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from functions.adapters.sqs import ActionQueue, AlertQueue, DeadLetter, DeadLetters, QueuedAlert
+from functions.model.messages.action import ActionRequest, Seen, Verb
 from functions.model.messages.alert import Alert, Kind
-from functions.notifications.interactions import ActionRequest
-from functions.notifications.slack_buttons import Seen, Verb
 from lakegate.errors import Permanent
 from tests.fakes.alerts import FakeAlerts
 from tests.fakes.queues import FakeDeadLetters

@@ -16,10 +16,11 @@ from slack_sdk import WebClient
 from werkzeug.serving import make_server
 
 from functions.adapters.secrets import Secret
+from functions.model.messages.action import ActionRequest, Seen, Verb
 from functions.notifications.alert_text import alert, state_token
-from functions.notifications.interactions import ActionRequest, Endpoint, url_handler
+from functions.notifications.interactions import Endpoint, url_handler
 from functions.notifications.slack import SlackReplies
-from functions.notifications.slack_buttons import Seen, Verb, buttons, modal
+from functions.notifications.slack_buttons import buttons, modal
 from infra.local.slack.people import TEAM, TOKEN, App, install, installed, user_id
 from infra.local.slack.server import Slack, web_app
 from lakegate.errors import Permanent, Transient

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from functions.notifications.interactions import ActionRequest
+from functions.model.messages.action import ActionRequest
 from lakegate.errors import LakegateError
 
 SIGNING_SECRET = "8f742231b10e8888abcd99yyyzzz85a5"

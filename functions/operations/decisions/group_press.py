@@ -11,10 +11,10 @@ from dataclasses import replace
 from functions.adapters.all import Adapters
 from functions.model.ingestion import Ingestion
 from functions.model.ingestion_summary import status_text
+from functions.model.messages.action import ActionRequest, Seen, Verb
 from functions.model.messages.alert import Alert
 from functions.notifications.alert_text import answer, state_token
-from functions.notifications.interactions import ActionRequest
-from functions.notifications.slack_buttons import Seen, Verb, agreement
+from functions.notifications.slack_buttons import agreement
 from functions.operations.decisions.cause import (
     MOST_REFUSALS,
     each_alone,

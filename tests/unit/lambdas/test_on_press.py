@@ -11,10 +11,9 @@ from functions.adapters.ledger.reads import UnknownIngestion
 from functions.adapters.nessie import UnknownBranch
 from functions.model import merge_commit
 from functions.model.ingestion import State
+from functions.model.messages.action import ActionRequest, Seen, Verb
 from functions.model.messages.alert import Alert, Kind
 from functions.notifications.alert_text import state_token
-from functions.notifications.interactions import ActionRequest
-from functions.notifications.slack_buttons import Seen, Verb
 from functions.on_press import act
 from functions.operations.upkeep.expire import expire
 from lakegate.errors import Permanent, Transient

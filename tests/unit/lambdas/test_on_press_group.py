@@ -7,9 +7,8 @@ import pytest
 
 from functions.model.decisions import Decisions
 from functions.model.ingestion import State
+from functions.model.messages.action import ActionRequest, Seen, Verb
 from functions.model.messages.alert import Alert, Kind
-from functions.notifications.interactions import ActionRequest
-from functions.notifications.slack_buttons import Seen, Verb
 from functions.notifications.slack_presses import parsed
 from functions.on_press import act
 from functions.operations.decisions.cause import waiting

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from functions.model.ingestion import Ingestion, State
+from functions.model.messages.action import Seen, Verb
 from functions.model.messages.alert import Kind
 from functions.notifications.alert_text import alert, recovered
 from functions.notifications.slack import Place
-from functions.notifications.slack_buttons import BUTTONS, Seen, Verb, buttons, modal
+from functions.notifications.slack_buttons import BUTTONS, buttons, modal
 from functions.notifications.slack_presses import NotUnderstood, Person, Press, Submission, parsed
 from functions.notifications.threads import Thread
 from functions.on_alert import headline

@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 
 from functions.adapters.secrets import Secret
+from functions.model.messages.action import ActionRequest, Seen, Verb
 from functions.notifications.interactions import (
-    ActionRequest,
     Endpoint,
     Refused,
     answer,
     url_handler,
 )
-from functions.notifications.slack_buttons import Seen, Verb
 from lakegate.errors import Transient
 from tests.fakes.lambda_context import Context
 from tests.fakes.slack import NOW, SIGNING_SECRET, FakeActions, FakeReplies, example, posted

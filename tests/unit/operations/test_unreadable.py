@@ -6,7 +6,8 @@ import pytest
 
 from dashboard.actions_plan import ActionRequest, Verb, has_unreadable, plan
 from functions.model.ingestion import State
-from functions.notifications.slack_buttons import Seen, buttons, modal
+from functions.model.messages.action import Seen
+from functions.notifications.slack_buttons import buttons, modal
 from functions.notifications.unreadable import named
 from functions.operations.decisions.failed import must_run_again, publish_anyway, replay
 from functions.pipeline.start.landing_order import OUT_OF_ORDER

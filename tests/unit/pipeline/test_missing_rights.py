@@ -9,9 +9,8 @@ from botocore.exceptions import ClientError
 
 from access.ingestions.outcomes import attempt
 from functions.model.ingestion import State
-from functions.notifications.interactions import ActionRequest
+from functions.model.messages.action import ActionRequest, Seen, Verb
 from functions.notifications.missing_rights import telling
-from functions.notifications.slack_buttons import Seen, Verb
 from functions.on_press import act
 from lakegate.audit.report import AuditReport, Reason
 from lakegate.refusals import RightMissing, unavailable

@@ -14,10 +14,10 @@ from dashboard import actions_plan
 from dashboard.actions_plan import offered
 from functions.model.ingestion import State
 from functions.model.ingestion_summary import status_text
+from functions.model.messages.action import ActionRequest, Seen, Verb
 from functions.model.messages.alert import Kind
 from functions.notifications.alert_text import state_token
-from functions.notifications.interactions import ActionRequest
-from functions.notifications.slack_buttons import Seen, Verb, buttons
+from functions.notifications.slack_buttons import buttons
 from functions.on_press import act
 from functions.operations.decisions.failed import Outcome
 from functions.operations.upkeep.expire import expire

@@ -4,9 +4,10 @@ from typing import Any
 import pytest
 
 from cli.local import slack, slack_messages
+from functions.model.messages.action import Seen, Verb
 from functions.notifications.alert_text import alert
 from functions.notifications.slack import Place
-from functions.notifications.slack_buttons import Seen, Verb, agreement
+from functions.notifications.slack_buttons import agreement
 from functions.notifications.threads import Thread
 from functions.on_alert import headline
 from lakegate.errors import LakegateError
