@@ -11,7 +11,7 @@ from cli.tables.query import rows
 from functions.adapters.iceberg.tables import Tables
 from lakegate.audit.audit_tables import QUARANTINE, RESULTS, entries
 from lakegate.audit.report import READABLE, AuditReport
-from tests.spark.conftest import Job, changed, parquet, reason
+from tests.spark.conftest import Job, changed, reason
 from tests.spark.measuring import contract_of, options
 
 pytestmark = pytest.mark.spark
@@ -91,38 +91,21 @@ CHEAP: dict[str, Any] = {
 
 
 def test_quarantined_rows_are_found_with_their_reasons(job: Job, table: str) -> None:
-    """Each quarantined row is there as JSON with the ids of the checks that it breaks."""
+    """Each is there for Iceberg's readers and Spark alike, as JSON or as it stands in its file."""
     columns: list[dict[str, Any]] = [
-        {"name": "id", "logicalType": "integer"},
+        {"name": "id", "logicalType": "integer", "required": True},
         {"name": "amount", "logicalType": "number", "quality": [CHEAP]},
     ]
-    quarantining = contract_of(columns, table=table, quarantine={"maxRows": 5})
-    report = job.ingest(
-        parquet({"id": [1, 2, 3], "amount": [0.0, 101.0, 102.0]}), quarantining, table
-    )
-    assert report.rows_rejected == 2, report
-    registered(job, report, published=True)
-    sql = f"SELECT reasons, row, published FROM ops.quarantine WHERE table_name = '{table}'"
-    found = queried(job, sql + " ORDER BY row")
-    assert [(reasons, published) for reasons, _, published in found] == [
-        (["amount.cheap"], True)
-    ] * 2
-    assert [row[:8] for _, row, _ in found] == ['{"id":2,', '{"id":3,']
-    in_spark = [r for r in job.rows(QUARANTINE.name, "main") if r["table_name"] == table]
-    assert [(r["reasons"], r["published"]) for r in in_spark] == [(["amount.cheap"], True)] * 2
-
-
-def test_unreadable_rows_of_text_are_found_as_they_stand(job: Job, table: str) -> None:
-    """Rows that Arrow could not decode are there, for Iceberg's readers and Spark alike."""
-    columns = [{"name": "id", "logicalType": "integer", "required": True}]
     allowing = contract_of(
         columns, table=table, format="csv", quarantine={"maxRows": 5, "unreadable": True}
     )
-    report = job.ingest(b"id\n1\nx\n2,3\n", allowing, table)
-    assert (report.engine["write"], report.rows_rejected) == ("written by Arrow", 2)
+    report = job.ingest(b"id,amount\n1,0\n2,101\nx,1\n3,4,5\n", allowing, table)
+    assert (report.engine["write"], report.rows_rejected) == ("written by Arrow", 3)
     registered(job, report, published=True)
-    sql = f"SELECT row, reasons, ingestion FROM ops.quarantine WHERE table_name = '{table}'"
-    rows = [(row, [READABLE], report.ingestion) for row in ("2,3", "x")]
-    assert queried(job, sql + " ORDER BY row") == rows
+    names = ("row", "reasons", "published", "ingestion")
+    reasons = {"3,4,5": READABLE, "x,1": READABLE, '{"id":2,"amount":101.0}': "amount.cheap"}
+    rows = [(row, [why], True, report.ingestion) for row, why in reasons.items()]
+    sql = f"SELECT {', '.join(names)} FROM ops.quarantine WHERE table_name = '{table}'"
+    assert queried(job, f"{sql} ORDER BY row") == rows
     in_spark = [r for r in job.rows(QUARANTINE.name, "main") if r["table_name"] == table]
-    assert sorted((r["row"], r["reasons"], r["ingestion"]) for r in in_spark) == rows
+    assert sorted(tuple(r[name] for name in names) for r in in_spark) == rows

@@ -154,8 +154,7 @@ _EUROPEAN: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("encoding", ["ISO-8859-1", "WINDOWS-1252"])
-def test_files_as_europe_writes_them_are_read_alike(job: Job, table: str, encoding: str) -> None:
+def test_files_as_europe_writes_them_are_read_alike(job: Job, table: str) -> None:
     """Days, decimal commas and letters of one byte are the same values and bad rows both ways."""
     header = ";".join(each["name"] for each in _EUROPEAN)
     good = [
@@ -170,8 +169,8 @@ def test_files_as_europe_writes_them_are_read_alike(job: Job, table: str, encodi
         "7;x;é",
         "8;;n;nie;",
     ]
-    body = "\r\n".join([header, *good, *bad]).encode(encoding)
-    written: Any = {"delimiter": ";", "decimalSeparator": ",", "encoding": encoding}
+    body = "\r\n".join([header, *good, *bad]).encode("cp1252")
+    written: Any = {"delimiter": ";", "decimalSeparator": ",", "encoding": "WINDOWS-1252"}
     of: Any = {"format": "csv", "options": written, "quarantine": _ALLOWED}
     report = both_ways(job, table, body, _EUROPEAN, **of)
     assert (report.rows_read, report.rows_unreadable) == (8, 5)
@@ -212,11 +211,10 @@ def _csv(*rows: str) -> bytes:
 @pytest.mark.parametrize(
     ("body", "quarantined"),
     [
-        (_csv(*_KEPT), 0),
         (_csv(*_BROKEN, *_BROKEN), 10),
         (gzip.compress(_csv(*_KEPT, *_BROKEN, *_UNREADABLE)), 9),
     ],
-    ids=["none", "all broken", "each kind, gzip"],
+    ids=["all broken", "each kind, gzip"],
 )
 def test_rows_are_quarantined_alike(job: Job, table: str, body: bytes, quarantined: int) -> None:
     """A row that breaks a rule, or cannot be read, stays out with the same text and reasons."""

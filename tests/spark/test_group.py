@@ -285,16 +285,6 @@ def test_files_of_several_writers_share_a_group(
     assert [_ids(job, r.files[0].path) for r in reports] == [_good(n)["id"] for n in range(1, 5)]
 
 
-def test_the_landed_versions_are_read(job: Job, contract: Any, table: str) -> None:
-    """Files of a group that were replaced are read in the version that landed."""
-    specs = _specs(job, {str(n): parquet(_good(n)) for n in range(3)}, contract(), table)
-    job.services.land(specs[1].landed.key, parquet(_good(9)))
-    reports = _ingest(job, specs)
-    assert [_ids(job, report.files[0].path) for report in reports] == [
-        _good(n)["id"] for n in range(3)
-    ]
-
-
 def test_an_earlier_tries_branch_is_used_again(job: Job, contract: Any, table: str) -> None:
     """A branch without a report is reset to main's head; with a report it stays as it is."""
     (spec,) = _specs(job, {"a": parquet(_good(1))}, contract(), table)

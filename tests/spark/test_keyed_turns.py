@@ -23,10 +23,10 @@ _PAIR = whole_table({**UNIQUE, "arguments": {"properties": ["name", "id"]}})
 _OPEN = {**UNIQUE, **options(scope="table", where="name <> 'n7'")}
 _QUERY = custom("rowExpression", expression="hash(id) <> 0")
 _FILES = ((None, 1, 2, None), (3,), (7, 3), (8, 7, 9), (12, 12))
+_REAL = {**_ID, "logicalType": "number", "quality": [_OPEN]}
 _TABLES: Mapping[str, tuple[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]]] = {
     "plain": ((_UNIQUE, _NAME), ()),
-    "two keys, partitioned, a query of rows": ((_UNIQUE, _NAME, _DAY), (_PAIR, _QUERY)),
-    "a float, a condition": (({**_ID, "logicalType": "number", "quality": [_OPEN]}, _NAME), ()),
+    "a float, a condition, a pair, partitioned, a query": ((_REAL, _NAME, _DAY), (_PAIR, _QUERY)),
 }
 
 

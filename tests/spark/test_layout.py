@@ -293,19 +293,3 @@ def test_files_of_any_layout_are_written_by_arrow(lake: Lake) -> None:
     assert [len(report.files) for report in reports] == [1, 1, 1, 2, 2]
     assert reports[-1].schema_changes == ("table: 1 comment set",)
     assert sorted(row["id"] for row in lake.job.rows(lake.name, "main")) == [*range(1, 11)]
-
-
-def test_files_of_the_older_layout_are_registered_in_the_newer_table(lake: Lake) -> None:
-    """A file in flight while the partitions change is published as it is, under its own spec."""
-    daily, monthly = (lake.contract(column("day", "date", by)) for by in ("day", "month"))
-    lake.publish(daily, rows_of(1))
-    older, newer = (lake.job.ingest(rows_of(3), each, lake.name) for each in (daily, monthly))
-    lake.job.publish(newer)
-    fresh = lake.job.registered(older)
-    files = {file["file_path"]: file["spec_id"] for file in lake.files(fresh)}
-    assert [files[file.path] for file in older.files] == [0, 0]
-    assert lake.table(fresh).spec() == lake.table().spec()
-    for condition in ("day = DATE '2024-02-01'", "day < DATE '2024-02-01'"):
-        rows = lake.job.session(fresh).table(f"lake.{lake.name}").where(condition)
-        assert rows.count() == 3
-    assert lake.table(fresh).scan("day = '2024-02-01'").to_arrow().num_rows == 3

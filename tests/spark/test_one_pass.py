@@ -35,21 +35,6 @@ def _way(report: Any) -> str:
     return str(report.engine["write"])
 
 
-@pytest.mark.parametrize(
-    ("why", "columns"),
-    [
-        ("its column id is not bigint", {"id": pa.array([1, 2, 3], pa.int32())}),
-        ("name is not UTF-8", {"name": pa.array([b"n1", b"\xff", None]).view(pa.string())}),
-    ],
-)
-def test_any_other_file_is_written_by_spark(
-    job: Job, contract: Contract, table: str, why: str, columns: dict[str, Any]
-) -> None:
-    """Spark appends or rejects a file that Arrow leaves, and the report says why."""
-    report = job.ingest(changed(**columns), contract(), table)
-    assert report.engine.get("write", "").startswith(f"written by Spark: {why}")
-
-
 _SKU = pa.struct({"sku": pa.string()})
 _AREA = pa.struct({"code": pa.string(), "size": pa.int64()})
 
@@ -223,12 +208,6 @@ def _quarantined(found: Examined, spark: SparkSession) -> list[Any]:
     return quarantined_rows(apart.source(spark).rows, apart.contract).collect()
 
 
-def _spelt(number: int) -> bytes:
-    """Return a file that Spark alone reads, as one of its columns is spelt in another way."""
-    columns = {**GOOD, "id": [7, 8, number]}
-    return parquet({("ID" if name == "id" else name): values for name, values in columns.items()})
-
-
 def test_a_damaged_footer_leaves_the_group_as_it_is(
     job: Job, contract: Contract, table: str
 ) -> None:
@@ -242,19 +221,6 @@ def test_a_damaged_footer_leaves_the_group_as_it_is(
         bodies[f"damaged at {at} by {byte}"] = bytes(damaged)
     reports = _ingest(job, _specs(job, bodies, contract(), table))
     assert [len(report.group) for report in reports] == [2, 2, 0, 0, 0]
-
-
-def test_a_group_has_what_arrow_reads(job: Job, contract: Contract, table: str) -> None:
-    """Files that Arrow reads share one commit; Spark reads each other one alone."""
-    bodies = {f"fits {n}": changed(id=[n, n + 10, n + 20]) for n in (1, 2)}
-    bodies |= {f"spelt {n}": _spelt(n) for n in (1, 2)}
-    reports = _ingest(job, _specs(job, bodies, contract(), table))
-    assert [_way(report).partition(":")[0] for report in reports] == [WAY] * 2 + [
-        "written by Spark"
-    ] * 2
-    assert [len(report.group) for report in reports] == [2, 2, 0, 0]
-    assert len({report.branch for report in reports}) == 3
-    assert sorted(row["id"] for row in job.rows(table, reports[0].branch)) == [1, 2, 11, 12, 21, 22]
 
 
 def _of_real_table(table: str) -> str:

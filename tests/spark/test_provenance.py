@@ -15,7 +15,6 @@ from lakegate.job.change import Effect, retraction
 from lakegate.job.jobspec import JobSpec
 from spark_jobs.files.open import open_source
 from spark_jobs.files.source import LocalFile
-from spark_jobs.one_pass.examined import WAY
 from spark_jobs.write.provenance import one_file_rows, require_each_number
 from tests.spark.conftest import Job, orc_file, parquet, reason
 from tests.spark.measuring import NO_RUN, contract_of, options, reading_session
@@ -99,14 +98,6 @@ def _found(job: Job, table: str, branch: str) -> dict[int, tuple[Any, ...]]:
     session.conf.set("spark.sql.session.timeZone", "UTC")
     rows = session.table(f"lake.{table}").selectExpr("*", "CAST(landed_at AS STRING) AS time")
     return {row["id"]: tuple(row[n] for n in (*_ORIGIN, "time")) for row in rows.collect()}
-
-
-def test_a_file_is_written_with_its_origin(job: Job, table: str) -> None:
-    """Arrow writes the columns of provenance beside those of the file."""
-    spec = _spec(job, parquet({"id": [7, 8]}), _contract(table), table)
-    report = job.run(spec)
-    assert report.engine["write"] == WAY
-    assert _found(job, table, report.branch) == {7: _origin(spec, 1), 8: _origin(spec, 2)}
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "json"])

@@ -206,15 +206,13 @@ def _by_arrow(format_: str, body: bytes) -> list[tuple[Any, ...]] | None:
         return None
 
 
-DAMAGED = [
-    ("parquet", parquet(SAMPLE, row_group_size=100, write_page_checksum=True)),
-    ("parquet", parquet(SAMPLE, row_group_size=100, compression="none")),
-    ("parquet", parquet(SAMPLE, compression="zstd", use_dictionary=False)),
-    ("orc", orc_file(SAMPLE, compression="zlib")),
-]
+DAMAGED = {
+    "parquet": parquet(SAMPLE, row_group_size=100, write_page_checksum=True),
+    "orc": orc_file(SAMPLE, compression="zlib"),
+}
 
 
-@pytest.mark.parametrize(("format_", "body"), DAMAGED, ids=["crc", "plain", "zstd", "orc"])
+@pytest.mark.parametrize(("format_", "body"), DAMAGED.items(), ids=DAMAGED)
 def test_a_flipped_bit_never_changes_a_row_unseen(
     reading: Reading, format_: str, body: bytes
 ) -> None:

@@ -192,17 +192,6 @@ def _within(map_: Mapping[str, Any]) -> Iterator[Twin]:
     yield Twin("four levels", deep, *_last(*wrapped), ".x.y[].a.nullValues")
 
 
-def _operators() -> Iterator[Twin]:
-    for operator, bounds, unit, good, bad in (
-        ("mustNotBe", 2, "rows", 1, 2),
-        ("mustBeGreaterThan", 1, "rows", 2, 1),
-        ("mustBeGreaterOrEqualTo", 50, "percent", 2, 1),
-        ("mustBeBetween", [25, 50], "percent", 2, 3),
-    ):
-        rule = {"metric": "nullValues", "unit": unit, operator: bounds}
-        yield _ruled(operator, "integer", rule, _holes(good), _holes(bad))
-
-
 def _holes(nulls: int) -> list[int | None]:
     return [*[None] * nulls, *[1] * (ROWS - nulls)]
 
@@ -275,24 +264,9 @@ def _own() -> Iterator[Twin]:
         yield Twin(f"columnPair {operator}", pair, *values, "+base.brokenRows")
     for good, bad in (("\u00fc\t\r\n", "\ufffd"), (" ", "\x00"), ("\u0080", "\x7f")):
         yield _ruled(f"encoding {bad!r}", "string", custom("encoding"), *_last(good, bad))
-    yield from _aggregates()
-
-
-def _aggregates() -> Iterator[Twin]:
-    one, two = [1.0, math.nan, 1.0, None], [1.0, math.nan, 2.0, None]
-    yield _ruled("mean without NaN", "number", custom("mean", mustBe=1), one, two)
-    most = custom("quantile", share=0.5, mustBe=1)
-    yield _ruled("quantile", "number", most, [1.0, math.nan, 1.0, 2.0], [1.0, math.nan, 2.0, 2.0])
-    spread = custom("stddev", mustBeLessOrEqualTo=1)
-    yield _ruled("stddev", "number", spread, [1.0, 2.0, 3.0, None], [1.0, 2.0, 3.1, None])
-    total = custom("sum", mustBe=3)
-    yield _ruled("sum", "integer", total, [1, None, 1, 1], [1, None, 1, 2])
     huge = custom("sum", mustBeGreaterThan=0)
     digits = Decimal(2 * 10**37), Decimal(9 * 10**37)
     yield _ruled("sum of no number", "integer decimal(38)", huge, *_last(*digits))
-    now, hour, fresh = datetime.now(UTC), timedelta(hours=1), custom("freshness", mustBeLessThan=2)
-    times = [now - 99 * hour, None, None, now], [now - 99 * hour, None, None, now - 3 * hour]
-    yield _ruled("freshness", "timestamp", fresh, *times)
 
 
 TWINS: Sequence[Twin] = (
@@ -301,7 +275,6 @@ TWINS: Sequence[Twin] = (
     *_ranges(),
     *_numbers(),
     *_nested(),
-    *_operators(),
     *_library(),
     *_optional(),
     *_own(),

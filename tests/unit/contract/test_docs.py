@@ -12,24 +12,9 @@ GUIDE = (Path(__file__).parents[3] / "docs" / "contracts.md").read_text()
 BLOCKS = re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)
 
 
-def test_the_guides_contract_is_taken() -> None:
-    """The guide's contract is valid."""
-    contract = check(BLOCKS[0], "contracts.md")
-    assert (contract.table, contract.channel) == ("shop.orders", "#shop-data")
-    assert contract.options["delimiter"] == ";"
-    assert len(contract.checks) == 8
-
-
-def test_the_guides_property_is_taken() -> None:
-    """The guide's example of a rule is valid in any contract."""
-    (block,) = [block for block in BLOCKS[1:] if "discount" in block]
-    contract = check(contract_text(block), "contracts.md")
-    assert contract.checks[-1].id == "discount.plausible"
-    assert contract.checks[-1].expect.wording == "at most 0.1 % of rows"
-
-
 def test_every_example_of_the_guide_is_taken() -> None:
-    """Every column and setting in the guide is valid in a contract with its columns."""
+    """The guide's contract is valid, and so is each column and setting beside its columns."""
+    assert check(BLOCKS[0], "contracts.md").table == "shop.orders"
     price = "- {name: price, logicalType: number}"
     merged = (
         "- {name: number, logicalType: integer, primaryKey: true}\n"

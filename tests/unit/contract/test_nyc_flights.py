@@ -5,22 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
 from access.contract.check import check
 from cli.local import flights
-from lakegate.contract.checks import Check, Metric
 from lakegate.contract.model import Contract
-from lakegate.contract.rules import Rule
+from spark_jobs.audit.arrow import tier_arrow
 
 PATH = Path(__file__).parents[3] / "contracts" / "nyc.flights.yaml"
-COMPARISONS = {
-    "minimum": pc.greater_equal,
-    "exclusive_minimum": pc.greater,
-    "maximum": pc.less_equal,
-    "exclusive_maximum": pc.less,
-}
 # A check, the column to break in every row of a day, and the broken value.
 BROKEN = [
     ("origin.invalidValues", "origin", "ewr"),
@@ -53,44 +45,10 @@ def day(year: pa.Table) -> pa.Table:
     return flights.day_flights(year, date(2013, 1, 1))
 
 
-def counted(asked: Check, rows: pa.Table) -> int:
-    """Return the count of a check, computed independently with Arrow."""
-    if asked.metric is Metric.ROWS:
-        return len(rows)
-    if asked.metric is Metric.DUPLICATE:
-        keys = rows.select(list(asked.columns)).drop_null()
-        return len(keys) - len(keys.group_by(list(asked.columns)).aggregate([]))
-    values = rows[asked.columns[0]]
-    if asked.metric is Metric.NULL:
-        return values.null_count
-    if asked.metric is Metric.MISSING:
-        return pc.sum(pc.is_in(values, pa.array(asked.values.missing_values))).as_py()
-    return pc.sum(pc.invert(valid(values, asked.values))).as_py()
-
-
-def valid(values: pa.ChunkedArray, rule: Rule) -> pa.ChunkedArray:
-    """Return whether each value meets a rule, with true for nulls."""
-    masks = []
-    if rule.valid_values:
-        masks.append(pc.is_in(values, pa.array(rule.valid_values).cast(values.type)))
-    if rule.pattern:
-        masks.append(pc.match_substring_regex(values, rule.pattern))
-    for name, compare in COMPARISONS.items():
-        if (bound := getattr(rule, name)) is not None:
-            masks.append(compare(values, pa.scalar(bound).cast(values.type)))
-    if rule.max_length is not None:
-        lengths = pc.utf8_length(values)
-        masks.append(pc.less_equal(lengths, rule.max_length))
-        masks.append(pc.greater_equal(lengths, rule.min_length or 0))
-    all_hold = masks[0]
-    for mask in masks[1:]:
-        all_hold = pc.and_kleene(all_hold, mask)
-    return pc.or_(pc.is_null(values), pc.fill_null(all_hold, fill_value=True))
-
-
 def failing(rows: pa.Table, contract: Contract) -> set[str]:
     """Return the ids of the checks that a file's rows fail."""
-    met = {c.id: c.expect.met(counted(c, rows), len(rows)) for c in contract.checks}
+    found = tier_arrow.measures(tier_arrow.measure(rows, contract), contract)
+    met = {c.id: c.expect.met(found[c.id].value, found[c.id].rows) for c in contract.checks}
     return {id_ for id_, is_met in met.items() if not is_met}
 
 
