@@ -74,7 +74,8 @@ def _least_for_own_runs(known: Mapping[str, str]) -> Iterator[tuple[str, int, st
 
 def _least_for_shared_runs(known: Mapping[str, str]) -> Iterator[tuple[str, int, str]]:
     """Yield the same of shared runs; warm drivers take their place while they are idle, too."""
-    runs, warm = _number(known, "SharedConcurrentRuns", 1), _number(known, "WarmDrivers")
+    most, warm = _number(known, "SharedConcurrentRuns", 1), _number(known, "WarmDrivers")
+    runs = min(most, 2 * _number(known, "SharedRuns"))
     workers, why = max(runs, warm) + runs, f"for drivers and executors of {runs} shared runs"
     if not _number(known, "SharedRuns"):
         workers, why = warm, "for WarmDrivers"

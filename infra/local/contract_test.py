@@ -156,20 +156,25 @@ def _started(conf: SparkConf) -> SparkSession:
 
 @contextmanager
 def interrupted_later() -> Iterator[None]:
-    """Hold a Ctrl-C until the block has ended.
+    """Hold a first Ctrl-C until the block has ended; a second one interrupts it.
 
     A Java that nobody waits for any more while it starts would run for ever: it ends by itself only
     once it is connected. Python interrupts its main thread alone.
     """
-    if current_thread() is not main_thread():
+    if current_thread() is not main_thread() or getsignal(SIGINT) is not default_int_handler:
         yield
         return
     held: list[int] = []
-    before = signal(SIGINT, lambda number, _: held.append(number))
+
+    def hold(number: int, _: object) -> None:
+        held.append(number)
+        signal(SIGINT, default_int_handler)
+
+    signal(SIGINT, hold)
     try:
         yield
     finally:
-        signal(SIGINT, before)
+        signal(SIGINT, default_int_handler)
     if held:
         raise KeyboardInterrupt
 
