@@ -17,7 +17,7 @@ from access.ingestions import decisions
 from access.ingestions.find import Wanted, find
 from access.ingestions.follow import TrackedIngestion, ended, follow, to_come
 from access.ingestions.identify import identified, is_whole, whole
-from access.ingestions.shown import shown_or_why
+from access.ingestions.shown_report import shown_or_why
 from access.ingestions.value import Ingestion
 from access.tables.history import TableCommit, commits
 from access.tables.listed import ListedTable, listed

@@ -10,7 +10,7 @@ from difflib import unified_diff
 from enum import StrEnum
 
 from access.ingestions import outcomes
-from access.ingestions.shown import shown_report
+from access.ingestions.shown_report import shown_report
 from dashboard.formatting import code
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing, StoredContract, contracts_of

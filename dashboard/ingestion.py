@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from access.ingestions.outcomes import branch, job_run, published_together
-from access.ingestions.shown import shown_report
+from access.ingestions.shown_report import concealed
 from access.ingestions.undone import undone
 from dashboard.formatting import size
 from dashboard.timeline import Step, timeline
 from functions.adapters.all import Adapters
+from functions.adapters.s3 import Missing
 from functions.model.ingestion import ALERTED, Ingestion, State
 from lakegate.audit.diagnosis import WrongColumns
 from lakegate.audit.report import AuditReport, CheckResult, Status
@@ -64,12 +65,12 @@ def account(adapters: Adapters, ingestion: Ingestion) -> Account:
     if not ingestion.report_key:
         return Account(ingestion, None, "It has not come as far as to be audited.", removal)
     try:
-        report = shown_report(adapters, ingestion)
-        why = "" if report else _missing(ingestion)
+        report = adapters.lake.report(ingestion.report_key)
+        return Account(ingestion, concealed(adapters, ingestion, report), undone=removal)
+    except Missing as error:
+        why = _missing(ingestion, error.code)
     except Permanent as error:
-        report, why = None, f"{error.message} ({error.code})."
-    if report:
-        return Account(ingestion, report, undone=removal)
+        why = f"{error.message} ({error.code})."
     anew = " A replay makes a new one." if ingestion.state in ALERTED else ""
     return Account(ingestion, None, f"{why[:1].upper()}{why[1:]}{anew}", removal)
 
@@ -141,12 +142,12 @@ def wrong_columns(wrong: WrongColumns) -> list[dict[str, str]]:
     return [*rows, *({"expected": "", "found": name, "perhaps": ""} for name in unexpected)]
 
 
-def _missing(ingestion: Ingestion) -> str:
+def _missing(ingestion: Ingestion, code: str) -> str:
     if not ingestion.ended:
         return f"Its {'shared run' if ingestion.is_shared else 'job'} has left no audit report yet."
     known = ingestion.audit.check_counts or ingestion.state is not State.ERRORED
     left = "Its" if known else "Its job left no audit report, or its"
-    return f"{left} audit report {ingestion.report_key} is no longer in the lake bucket."
+    return f"{left} audit report {ingestion.report_key} is no longer in the lake bucket ({code})."
 
 
 def rows(checks: tuple[CheckResult, ...]) -> list[dict[str, Any]]:

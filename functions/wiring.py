@@ -2,7 +2,6 @@
 
 import os
 import secrets
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -15,7 +14,6 @@ from functions.adapters.all import Adapters
 from functions.adapters.emr import Jobs
 from functions.adapters.landing import Landing
 from functions.adapters.ledger.ledger import Ledger
-from functions.adapters.ledger.reads import Shown
 from functions.adapters.nessie import Catalog
 from functions.adapters.s3 import Lake
 from functions.adapters.secrets import Secret
@@ -51,13 +49,11 @@ def adapters_of_batch() -> Adapters:
     return replace(usual, lake=usual.lake.listed_once())
 
 
-def connect(
-    settings: Settings, nessie: str = "", shown: Callable[[Lake], Shown] = lambda _: list
-) -> Adapters:
+def connect(settings: Settings, nessie: str = "") -> Adapters:
     """Return the adapters for these settings; AWS's own variables select the account.
 
     `nessie` is the address of Nessie for this process where the settings' one cannot be reached.
-    Job runs always get the settings' one. `shown` returns how the ledger gives out ingestions.
+    Job runs always get the settings' one.
     """
     nessie = nessie or settings.nessie_uri
     s3 = boto3.client("s3", config=CONFIG)
@@ -65,13 +61,13 @@ def connect(
     dynamodb = boto3.resource("dynamodb", config=CONFIG)
     vault = boto3.client("secretsmanager", config=CONFIG)
     token = Secret(vault, settings.nessie_token_secret)
-    clean_up = cache(lambda: _clean_up(settings, s3))
-    lake = Lake(s3, settings.lake_bucket, clean_up, settings.limits)
     return Adapters(
         settings=settings,
         landing=Landing(s3, *settings.landing_buckets),
-        lake=lake,
-        ledger=Ledger(dynamodb.Table(settings.ledger_table), _now, shown(lake)),
+        lake=Lake(
+            s3, settings.lake_bucket, cache(lambda: _clean_up(settings, s3)), settings.limits
+        ),
+        ledger=Ledger(dynamodb.Table(settings.ledger_table), _now),
         catalog=Catalog(nessie, token),
         tables=cache(lambda: _tables(nessie, token, s3)),
         jobs=Jobs(boto3.client("emr-serverless", config=CONFIG), settings),

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING
 
 from functions.settings import Settings
@@ -30,14 +29,10 @@ class Deployment:
     expire_function: str = ""
 
     def adapters(self) -> "Adapters":
-        """Return the adapters, which call Nessie at its address for clients.
-
-        Of ingestions the ledger gives out what people may see.
-        """
-        from access.ingestions.shown import shown
+        """Return the adapters, which call Nessie at its address for clients."""
         from functions.wiring import connect
 
-        return connect(self.settings, self.addresses["nessie"], lambda lake: partial(shown, lake))
+        return connect(self.settings, self.addresses["nessie"])
 
     def discard(self, ingestion: "Ingestion", by: str) -> "Outcome":
         """Discard a failed ingestion, by the stage's function if there is one.

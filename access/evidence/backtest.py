@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 
 from access.contract.local_audit import Judge
 from access.evidence.failing_rows import concealment
-from access.ingestions.concealment import Concealment
 from access.ingestions.find import Wanted, newest
+from access.ingestions.shown_report import Concealment
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing, Overwritten, contract_key
 from functions.model.ingestion import Ingestion, State

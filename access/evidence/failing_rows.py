@@ -5,8 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from access.ingestions.concealment import Concealment
-from access.ingestions.shown import concealed
+from access.ingestions.shown_report import Concealment, masked
 from access.tables.check_sql import about_rows
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing
@@ -125,7 +124,7 @@ def inspection(
     UNKNOWN_CHECK, UNKNOWN_CONTRACT if the contract of its audit is lost, and UNKNOWN_REFERENCE if
     its branch is deleted.
     """
-    report = _told_audit(adapters, ingestion, reveal=question.reveal)
+    report = audit_of(adapters, ingestion)
     results = _asked(report, question.check)
     told = report.rows_written and any(result.samples for result in results)
     if not results or not (report.audited_hash or told):
@@ -152,8 +151,7 @@ def inspection(
                 if id_ not in checks:
                     finding = _finding_in_file(result, single, hidden, question.limit, quarantined)
                 elif evidence is None:
-                    rows = result.samples[: question.limit]
-                    finding = Finding(result, rows=rows, notes=(note,))
+                    finding = _unread(result, question.limit, hidden, note)
                 else:
                     finding = _finding_on_branch(
                         result, checks[id_], contract, question.limit, hidden, evidence, places
@@ -196,11 +194,6 @@ def audit_of(adapters: Adapters, ingestion: Ingestion) -> AuditReport:
     raise LakegateError("NO_REPORT", f"{message}\nDetails: `lakegate show {ingestion.id}`")
 
 
-def _told_audit(adapters: Adapters, ingestion: Ingestion, *, reveal: bool) -> AuditReport:
-    report = audit_of(adapters, ingestion)
-    return report if reveal else concealed(adapters, ingestion, report)
-
-
 def _asked(report: AuditReport, check: str) -> tuple[CheckResult, ...]:
     checks = tuple(r for r in report.checks if r.id == check) if check else report.failed
     if check and not checks:
@@ -219,11 +212,12 @@ def _finding_in_file(
     """Return the finding of a check that does not depend on the contract."""
     if result.samples and all(map(cell_told, result.samples)) and not hidden.reveals:
         note = _AS_LANDED if report.holds_nulls else _CELLS
-        return Finding(result, count=result.counted, rows=result.samples[:limit], notes=(note,))
+        cells = _samples(result, limit, hidden)
+        return Finding(result, count=result.counted, rows=cells, notes=(note,))
     if result.counted and not report.holds_nulls:
         may_show = not (hidden.every or hidden.columns)
         more = quarantined(report, READABLE, limit) if may_show else ()
-        rows = tuple({"row": row} for row in more) or result.samples[:limit]
+        rows = tuple({"row": row} for row in more) or _samples(result, limit, hidden)
         notes = (
             (_IN_QUARANTINE,)
             if may_show
@@ -231,7 +225,7 @@ def _finding_in_file(
         )
         return Finding(result, count=result.counted, rows=rows, notes=notes)
     note = _AS_LANDED if result.samples else _NO_SINGLE_ROW
-    return Finding(result, rows=result.samples[:limit], notes=(note,))
+    return Finding(result, rows=_samples(result, limit, hidden), notes=(note,))
 
 
 def _places(report: AuditReport) -> dict[tuple[str, int], str]:
@@ -252,11 +246,21 @@ def _with_place(row: Mapping[str, Any], places: Mapping[tuple[str, int], str]) -
     return {PLACE: place, **row} if place else row
 
 
+def _samples(result: CheckResult, limit: int, hidden: Concealment) -> tuple[Mapping[str, Any], ...]:
+    """Return a report's sample rows without what the contract in force hides by now."""
+    return tuple(masked(sample, hidden) for sample in result.samples[:limit])
+
+
 def _not_apart(report: AuditReport, single: AuditReport, ingestion: Ingestion) -> str:
     """Return why the branch does not show the rows of one file; "" if it does."""
     if not report.audited_hash:
         return _UNMERGED
     return "" if ingestion.change or not single.is_mixed else _AMONG_OTHERS
+
+
+def _unread(result: CheckResult, limit: int, hidden: Concealment, note: str) -> Finding:
+    """Return the finding of a check whose rows are in the report alone."""
+    return Finding(result, rows=_samples(result, limit, hidden), notes=(note,))
 
 
 def _finding_on_branch(
@@ -269,19 +273,20 @@ def _finding_on_branch(
     places: Mapping[tuple[str, int], str],
 ) -> Finding:
     if check.checks_whole_table:
-        return Finding(result, rows=result.samples[:limit], notes=(_ABOUT_WHOLE_TABLE,))
+        rows = _samples(result, limit, hidden)
+        return Finding(result, rows=rows, notes=(_ABOUT_WHOLE_TABLE,))
     if check.metric is Metric.ROWS:
         there = check.expect.found(evidence.count, evidence.count)
         return Finding(result, on_branch=there, notes=(_NO_SINGLE_ROW,))
     if not about_rows(check, contract):
-        shown = result.samples[:limit]
+        shown = _samples(result, limit, hidden)
         query = f"{_QUERY}: {result.query}" if result.query else ""
         notes = tuple(filter(None, (_IN_REPORT if shown else "", query)))
         return Finding(result, rows=shown, notes=notes)
     most = 0 if hidden.every else limit
     broken = evidence.broken(check, contract, most, hidden.hides, places)
     masked = (_MASKED,) if hidden.columns and broken.rows else ()
-    rows = result.samples[:limit]
+    rows = _samples(result, limit, hidden)
     if any(_address(row) in places for row in broken.rows) or not rows or hidden.reveals:
         rows = tuple(_with_place(row, places) for row in broken.rows)
     return Finding(

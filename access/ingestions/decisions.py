@@ -46,7 +46,8 @@ def with_cause(adapters: Adapters, cause: str) -> list[Ingestion]:
 
 
 def _has_words(ingestion: Ingestion, words: str) -> bool:
-    told = f"{ingestion.reason_code} {ingestion.reason_text}"
+    reason = ingestion.reason
+    told = f"{reason.code} {reason.message}" if reason else ""
     return words.lower() in told.lower()
 
 
@@ -65,7 +66,7 @@ def publish(
     `confirm` takes a sentence for people, and raises to stop. Raises LakegateError as
     `functions.operations.decisions.failed.publish_anyway` does.
     """
-    from access.ingestions.shown import shown_report
+    from access.ingestions.shown_report import shown_report
     from functions.operations.decisions import failed
     from functions.operations.decisions.preconditions import require_publishable
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from access.evidence.failing_rows import audit_of, concealment, contract_of
-from access.ingestions.shown import concealed
 from access.mending.csv_rows import CsvRows
 from access.mending.json_rows import JsonItems, JsonRows
 from access.mending.records import BadCorrection, Rows, Text, mended
@@ -169,7 +168,7 @@ def _join(
 def _opened(adapters: Adapters, rejected: Ingestion, find: Find) -> Iterator[_Rejected]:
     """Copy a rejected file to this machine, and find its broken rows. Raises LakegateError."""
     require_mendable(adapters, rejected)
-    report = concealed(adapters, rejected, audit_of(adapters, rejected))
+    report = audit_of(adapters, rejected)
     contract = contract_of(adapters, rejected.terms.contract, report)
     named, others = _failed(report, contract)
     _require_text(contract)

@@ -67,7 +67,7 @@ def is_published(ingestion: Ingestion | None, *, patient: bool) -> bool:
         return False
     if ingestion.state is State.PUBLISHED:
         return True
-    why = f": {ingestion.reason.with_code}" if ingestion.reason else ""
+    why = f": {ingestion.reason.message} ({ingestion.reason.code})" if ingestion.reason else ""
     message = f"{ingestion.landed.key} is not published: {status_text(ingestion)}{why}"
     advice = f"Look at it with `lakegate show {ingestion.id[:ID_PART]}`."
     raise NotPublished("NOT_PUBLISHED", f"{message}\n{advice}")

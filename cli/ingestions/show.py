@@ -29,7 +29,7 @@ def show(
 ) -> None:
     """Show one ingestion: its steps, branch, hashes, job run and audit report."""
     # S3's adapter, which help does not need
-    from access.ingestions.shown import shown_or_why
+    from access.ingestions.shown_report import shown_or_why
     from access.ingestions.undone import undone
 
     adapters = find(context.obj).adapters()
@@ -56,13 +56,14 @@ def page(
     verbose: bool = False,
 ) -> Group:
     """Render one ingestion with its progress, its rows' removal, steps, checks and samples."""
+    reason = ingestion.reason
     parts: list[RenderableType] = [
         terminal.facts(
             [
                 ("ingestion", ingestion.id),
                 ("state", terminal.state(ingestion)),
                 ("progress", progress),
-                ("reason", ingestion.reason.with_code if ingestion.reason else ""),
+                ("reason", f"{reason.message} ({reason.code})" if reason else ""),
                 ("what to do", failure_advice(ingestion) if ingestion.is_open else ""),
                 *source(ingestion),
                 ("table", ", ".join(ingestion.tables)),

@@ -62,7 +62,7 @@ def explain(console: Console, adapters: Adapters, tracked: Iterable[TrackedInges
 
 
 def _told(adapters: Adapters, ingestion: Ingestion) -> Iterator[str]:
-    from access.ingestions.shown import shown_report
+    from access.ingestions.shown_report import shown_report
 
     report = None
     try:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -10,9 +9,6 @@ from access.deployment.choice import find
 from cli.console import json_output, terminal
 from cli.console.options import AsJson, DryRun
 from functions.model.ingestion import Ingestion, State
-
-if TYPE_CHECKING:
-    from functions.adapters.s3 import Lake
 
 
 def rebuild_ledger(
@@ -25,19 +21,11 @@ def rebuild_ledger(
     # a second, which help does not need
     from functions.operations.recovery.rebuild_ledger import rebuild
 
-    adapters = find(context.obj).adapters()
-    restored = list(rebuild(adapters, dry_run=dry_run))
+    restored = list(rebuild(find(context.obj).adapters(), dry_run=dry_run))
     if as_json:
-        typer.echo(json_output.text(document(adapters.lake, restored)))
+        typer.echo(json_output.text([json_output.ingestion_json(each) for each in restored]))
     else:
         terminal.out().print(restored_summary(restored, dry_run=dry_run), soft_wrap=True)
-
-
-def document(lake: "Lake", restored: Sequence[Ingestion]) -> list[dict[str, Any]]:
-    """Return the restored ingestions as JSON; they come from reports, which nobody hid yet."""
-    from access.ingestions.shown import shown
-
-    return [json_output.ingestion_json(each) for each in shown(lake, restored)]
 
 
 def restored_summary(ingestions: Sequence[Ingestion], *, dry_run: bool) -> str:

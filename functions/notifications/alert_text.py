@@ -257,7 +257,8 @@ def _recovery(ingestion: Ingestion) -> tuple[str, str]:
         )
         return f"Superseded: {name}", words
     if ingestion.state is State.IGNORED:
-        return f"No longer needed: {name}", ingestion.reason_text
+        words = ingestion.reason.message if ingestion.reason else ""
+        return f"No longer needed: {name}", words
     rows = f"{rows_of(ingestion)} on main"
     if approval:
         words = f"{rows}, approved by {approval.by}: {approval.reason}"
@@ -270,7 +271,7 @@ def _recovery(ingestion: Ingestion) -> tuple[str, str]:
 
 
 def _what_happened(ingestion: Ingestion) -> str:
-    reason = ingestion.reason_text
+    reason = ingestion.reason.message if ingestion.reason else ""
     is_told = one_line(reason) in failure_title(ingestion)
     lines = [
         *([] if is_told else [cut(escaped(reason), _REASON)]),

@@ -11,7 +11,7 @@ from functions.adapters.ledger.groups import is_large
 from functions.adapters.ledger.intents import closing, intent_id, moved, moving, open_intents
 from functions.adapters.ledger.items import own_revision, size, to_item, whole_item
 from functions.adapters.ledger.notes import UNAVAILABLE, Moved
-from functions.adapters.ledger.reads import Reads, Shown
+from functions.adapters.ledger.reads import Reads
 from functions.model.ingestion import Ingestion, State
 from functions.model.intent import Intent, SharedIntent
 
@@ -26,12 +26,9 @@ _PARALLEL = 8  # writes at once; the client has ten connections
 class Ledger(Reads):
     """The ledger in a DynamoDB table (key `id`; see template.yaml for its indexes)."""
 
-    def __init__(self, table: Any, now: Callable[[], str], shown: Shown = list) -> None:
-        """Use boto3's DynamoDB Table resource; `now` returns the time as `times.text` writes it.
-
-        `shown` returns ingestions as whoever reads them here may see them.
-        """
-        super().__init__(table, shown)
+    def __init__(self, table: Any, now: Callable[[], str]) -> None:
+        """Use boto3's DynamoDB Table resource; `now` returns the time as `times.text` writes it."""
+        super().__init__(table)
         self._now = now
 
     def begin(self, ingestion: Ingestion) -> Ingestion:

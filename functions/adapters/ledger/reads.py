@@ -1,6 +1,6 @@
 """Read the ledger: ingestions by id, and what its indexes list."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
 from itertools import chain, groupby, islice
 from typing import Any, NamedTuple
@@ -24,7 +24,6 @@ _PUT_FIRST = (
     Attr("change").exists() | Attr("reaudit_base").exists() | Attr("times").contains('"published"')
 )
 _NEWEST_FIRST: dict[str, Any] = {"ScanIndexForward": False}
-Shown = Callable[[Sequence[Ingestion]], list[Ingestion]]
 
 
 class Outline(NamedTuple):
@@ -46,11 +45,10 @@ class UnknownIngestion(LakegateError):
 class Reads(Charges):
     """What the ledger has. Reads by id are consistent; an index may lag behind."""
 
-    def __init__(self, table: Any, shown: Shown = list) -> None:
-        """Use boto3's DynamoDB Table resource; give out ingestions as they are `shown`."""
+    def __init__(self, table: Any) -> None:
+        """Use boto3's DynamoDB Table resource."""
         super().__init__(table)
         self._groups = Groups(table)
-        self._shown = shown
 
     def get(self, ingestion: str) -> Ingestion:
         """Return the ingestion as last saved. Raises UnknownIngestion."""
@@ -251,9 +249,9 @@ class Reads(Charges):
         intents = self._batches([*filter(None, map(intent_id, items))], ConsistentRead=True)
         known = {each["id"]: each for each in intents}
         wholes = zip(items, self._groups.wholes(items), strict=True)
-        return self._shown(
-            [self._ingestion(item, whole, known.get(intent_id(item), {})) for item, whole in wholes]
-        )
+        return [
+            self._ingestion(item, whole, known.get(intent_id(item), {})) for item, whole in wholes
+        ]
 
     def _ingestion(
         self, item: dict[str, Any], whole: dict[str, Any], intent: dict[str, Any]

@@ -207,8 +207,8 @@ def _repeated(report: AuditReport) -> AuditReport:
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        (rejected, "Its audit report {} is no longer in the lake bucket. A"),
-        (passed, "Its audit report {} is no longer in the lake bucket."),
+        (rejected, "Its audit report {} is no longer in the lake bucket (MISSING_OBJECT). A"),
+        (passed, "Its audit report {} is no longer in the lake bucket (MISSING_OBJECT)."),
         (crashed, "Its job left no audit report, or its audit report {} is no longer"),
     ],
 )

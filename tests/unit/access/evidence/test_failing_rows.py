@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from access.evidence.failing_rows import Question, concealment, inspection
-from access.ingestions.concealment import Concealment
+from access.ingestions.shown_report import Concealment
 from lakegate.contract.model import Contract, parse
 from tests.fakes.deployment import Deployment
 from tests.fakes.job import FAILED, rejected

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from access.ingestions.shown import shown_report
+from access.ingestions.shown_report import shown_report
 from functions.model.ingestion import Ingestion
 from lakegate.audit.diagnosis import BadCell
 from lakegate.audit.report import READABLE, AuditReport, Baseline
-from tests.fakes.deployment import ORDERS, TABLE, Deployment
+from tests.fakes.deployment import ORDERS, OTHER_TABLE, RETURNS, TABLE, Deployment
 from tests.fakes.job import FAILED, rejected
 
 HIDDEN = "(hidden)"
@@ -28,8 +28,8 @@ def deployment() -> Deployment:
     return Deployment()
 
 
-def put(deployment: Deployment, contract: str) -> None:
-    deployment.lake.put_text(f"contracts/{TABLE}.yaml", contract.encode())
+def put(deployment: Deployment, contract: str, table: str = TABLE) -> None:
+    deployment.lake.put_text(f"contracts/{table}.yaml", contract.encode())
 
 
 def samples(deployment: Deployment, ingestion: Ingestion) -> list[dict[str, str | None]]:
@@ -77,3 +77,16 @@ def test_measures_of_what_is_confidential_are_hidden(
     report = shown_report(deployment.adapters, deployment.ingestion(landed))
     assert report
     assert ("5200" in report.to_json().replace(",", "")) is not secret
+
+
+@pytest.mark.parametrize(
+    ("table", "contract", "shown"), [(TABLE, ORDERS, "7"), (OTHER_TABLE, RETURNS, HIDDEN)]
+)
+def test_of_a_batch_each_file_goes_by_its_own_contract(
+    deployment: Deployment, table: str, contract: str, shown: str
+) -> None:
+    """What a table's contract hides is hidden in that table's file, and shown in another's."""
+    batch = deployment.batch("monday", {"a.csv": OTHER_TABLE, "b.csv": TABLE}, script=failing)
+    deployment.settle()
+    put(deployment, contract.replace("required: true", SECRET), table)
+    assert samples(deployment, deployment.ingestion(batch))[0]["id"] == shown
