@@ -48,9 +48,8 @@ def show_causes(opened: Opened, waiting: Iterable[Ingestion]) -> None:
     for group in several(waiting):
         with st.container(horizontal=True, vertical_alignment="center"):
             one = group[0]
-            why = one.reason.message if one.reason else "no reason"
-            words = f"**{count(len(group), 'file')} with one cause**"
-            st.markdown(f"{words} in {code(one.table)}: {code(why)}", width="content")
+            words = f"**{count(len(group), 'file')} with one cause** in {code(one.table)}"
+            st.markdown(f"{words}: {code(one.reason_text or 'no reason')}", width="content")
             _buttons(opened, group, "all", partial(waiting_with, opened.adapters.ledger, one))
 
 

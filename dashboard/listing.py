@@ -32,6 +32,11 @@ _IN_FLIGHT = "blue"
 _Listed = TypeVar("_Listed", Ingestion, IngestionSummary)
 
 
+def colour(state: ShownState) -> Any:
+    """Return Streamlit's name of a state's colour."""
+    return _COLOURS.get(state, _IN_FLIGHT)
+
+
 def search(label: str) -> str:
     """Show a field to search in, and return its text; it is looked for while one types."""
     return str(st.text_input(label, type="search", live=True, width=340))
@@ -61,10 +66,8 @@ def is_meant(text: str, each: IngestionSummary) -> bool:
 
 def is_waiting_meant(text: str, each: Ingestion) -> bool:
     """Return if a search means an ingestion that waits: by key, cause and owner too."""
-    cause = each.reason.message if each.reason else ""
-    return matches(
-        text, *_names(IngestionSummary.of(each)), each.landed.key, cause, each.terms.owner
-    )
+    names = _names(IngestionSummary.of(each))
+    return matches(text, *names, each.landed.key, each.reason_text, each.terms.owner)
 
 
 def _names(each: IngestionSummary) -> tuple[str, ...]:
@@ -94,7 +97,7 @@ def owner(each: Ingestion) -> str:
 
 def show_waiting(ingestions: Sequence[Ingestion], key: str) -> list[Ingestion]:
     """Show ingestions that wait for a decision, in this order; return the selected ones."""
-    causes = [one_line(each.reason.message) if each.reason else "" for each in ingestions]
+    causes = [one_line(each.reason_text) for each in ingestions]
     briefs = map(IngestionSummary.of, ingestions)
     rows = [_row(b, c, owner(e)) for b, c, e in zip(briefs, causes, ingestions, strict=True)]
     return _grid(ingestions, rows, key, "Files that need a decision")
@@ -176,7 +179,7 @@ _COLUMNS: Mapping[str, Any] = {
     "state": st.column_config.MultiselectColumn(
         width=110,
         options=[str(state) for state in ShownState],
-        color=[_COLOURS.get(state, _IN_FLIGHT) for state in ShownState],
+        color=[colour(state) for state in ShownState],
     ),
     "file": st.column_config.TextColumn(width="medium"),
     "cause": st.column_config.TextColumn(width=300),

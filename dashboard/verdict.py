@@ -48,7 +48,7 @@ def _published(one: Ingestion) -> Iterator[str]:
 def _unpublished(one: Ingestion) -> str:
     """Return that main has none of its rows, and the reason, which may begin with a column."""
     main = "Its rows are gone from main" if is_gone(one) else _UNCHANGED
-    words = " ".join(one.reason.message.split()).rstrip(".") if one.reason else ""
+    words = " ".join(one.reason_text.split()).rstrip(".")
     return f"{main}: {words}." if words else f"{main}."
 
 

@@ -57,6 +57,8 @@ OfCause = Annotated[
     ),
 ]
 By = Annotated[str, typer.Option(help="Your name, recorded.")]
+ByOrUser = Annotated[str, typer.Option(help="Your name, recorded. Default: your user name.")]
+Reason = Annotated[str, typer.Option(help="Reason, recorded in main's log.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 StageOption = Annotated[str, typer.Option("--stage", help="Stage, part of every resource name.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait, and show each step.")]

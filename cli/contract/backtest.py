@@ -170,7 +170,7 @@ def _table(changed: "Sequence[Backtested]") -> RenderableType:
 def _why(each: "Backtested") -> str:
     reason = each.report.reason if each.report else None
     if reason:
-        return one_line(f"{reason.message} ({reason.code})")
+        return one_line(reason.with_code)
     return f"{count(each.rows, 'row')} would pass, not {each.rows_before:,}"
 
 

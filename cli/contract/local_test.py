@@ -97,13 +97,12 @@ def page(report: AuditReport) -> Group:
 
 
 def _facts(report: AuditReport) -> RenderableType:
-    reason = report.reason
     counted = Counter(result.status.value for result in report.checks)
     return terminal.facts(
         [
             ("file", report.source.key),
             ("verdict", Text(report.verdict, _COLOURS[report.verdict])),
-            ("reason", f"{reason.message} ({reason.code})" if reason else ""),
+            ("reason", report.reason.with_code if report.reason else ""),
             ("table", report.table),
             ("rows read", f"{report.rows_read:,}" if report.rows_read else ""),
             ("rows quarantined", f"{report.rows_rejected:,}" if report.rows_rejected else ""),

@@ -23,7 +23,6 @@ from cli.contract.check import CONTRACTS, checked_files
 from cli.doctor.aws_view import AwsView
 from cli.doctor.checks import DoctorInputs, checks
 from cli.local.stack import continue_in_project
-from functions.adapters.s3 import Lake
 from functions.health.model import Check, Finding, Status, carry_out
 from functions.pipeline.start.spending import spending
 from infra import checkup, package, stack_spec, template
@@ -81,7 +80,6 @@ def findings(outcomes: Iterable[Finding]) -> Table:
 def _inputs(deployment: Deployment, stage: Stage) -> DoctorInputs:
     facts = Facts(boto3.client("ssm"), stage)
     limits = deployment.settings.limits
-    lake = Lake(boto3.client("s3"), deployment.settings.lake_bucket, limits=limits)
     adapters = deployment.adapters()  # boto3 creates clients safely in one thread only
     return DoctorInputs(
         stage=stage,
@@ -91,7 +89,7 @@ def _inputs(deployment: Deployment, stage: Stage) -> DoctorInputs:
         parameters=lambda: _parameters(deployment, stage),
         package=cache(lambda: _package(deployment, stage)),
         contracts=lambda: _contracts(CONTRACTS[:1] if deployment.local else CONTRACTS, limits),
-        in_force=lambda: {s.contract.table: s.contract.sha256 for s in lake.contracts()},
+        in_force=lambda: {s.contract.table: s.contract.sha256 for s in adapters.lake.contracts()},
         shared_runs=lambda: shared_runs(adapters),
         spending=lambda: spending(adapters),
         has_checkout=is_checkout(),

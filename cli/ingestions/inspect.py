@@ -116,7 +116,7 @@ def _reason(answer: Inspection) -> str:
     """Return the reason where it tells what the checks would repeat."""
     reason = answer.report.reason
     tells = reason and any(each.result.is_told for each in answer.findings)
-    return f"{reason.message} ({reason.code}); {UNWRITTEN}" if reason and tells else ""
+    return f"{reason.with_code}; {UNWRITTEN}" if reason and tells else ""
 
 
 def _parts(finding: Finding, *, one_file: bool) -> Iterator[RenderableType]:

@@ -94,14 +94,14 @@ def undecided(ingestions: Iterable[Ingestion], now: str) -> Table:
 
 def _cause(ingestion: Ingestion) -> str:
     """Return the reason in words, cut to two lines of a terminal."""
-    words = one_line(ingestion.reason.message) if ingestion.reason else ""
+    words = one_line(ingestion.reason_text)
     return words if len(words) <= _CAUSE else f"{words[:_CAUSE]}…"
 
 
 def _why(ingestion: Ingestion) -> str:
     """Return why an ingestion was not published, and which one supersedes it."""
     newer = ingestion.superseded_by[:ID_PART]
-    code = ingestion.reason.code if ingestion.reason else ""
+    code = ingestion.reason_code
     return f"{code}, superseded by {newer}" if newer else code
 
 

@@ -56,14 +56,13 @@ def page(
     verbose: bool = False,
 ) -> Group:
     """Render one ingestion with its progress, its rows' removal, steps, checks and samples."""
-    reason = ingestion.reason
     parts: list[RenderableType] = [
         terminal.facts(
             [
                 ("ingestion", ingestion.id),
                 ("state", terminal.state(ingestion)),
                 ("progress", progress),
-                ("reason", f"{reason.message} ({reason.code})" if reason else ""),
+                ("reason", ingestion.reason.with_code if ingestion.reason else ""),
                 ("what to do", failure_advice(ingestion) if ingestion.is_open else ""),
                 *source(ingestion),
                 ("table", ", ".join(ingestion.tables)),

@@ -7,7 +7,7 @@ import typer
 from access.deployment.choice import find
 from access.ingestions.identify import identified
 from cli.console import terminal
-from cli.console.options import By, Id, Seconds, Wait, Yes, confirm, named
+from cli.console.options import By, ByOrUser, Id, Reason, Seconds, Wait, Yes, confirm, named
 from cli.tables.requested import end, follow
 from lakegate.job.change import Change
 from lakegate.job.landing import ingestion_id
@@ -18,8 +18,8 @@ def change(
     context: typer.Context,
     table: Annotated[str, typer.Argument(help="Table, for example nyc.flights.")],
     sql: Annotated[str, typer.Option(help="One DELETE, UPDATE or MERGE statement in Spark SQL.")],
-    message: Annotated[str, typer.Option(help="Reason, recorded in main's log.")] = "",
-    by: Annotated[str, typer.Option(help="Your name, recorded. Default: your user name.")] = "",
+    message: Reason = "",
+    by: ByOrUser = "",
     token: Annotated[
         str, typer.Option(help="Token of an earlier try, to continue it instead of changing twice.")
     ] = "",
@@ -45,7 +45,7 @@ def retract(
     context: typer.Context,
     identity: Id,
     by: By,
-    reason: Annotated[str, typer.Option(help="Reason, recorded in main's log.")],
+    reason: Reason,
     yes: Yes = False,
     wait: Wait = False,
     seconds: Seconds = 900,
@@ -71,8 +71,8 @@ def gate(
     context: typer.Context,
     branch: Annotated[str, typer.Argument(help="Branch off main that another writer wrote to.")],
     table: Annotated[str, typer.Option(help="One of its tables, if it has several.")] = "",
-    reason: Annotated[str, typer.Option(help="Reason, recorded in main's log.")] = "",
-    by: Annotated[str, typer.Option(help="Your name, recorded. Default: your user name.")] = "",
+    reason: Reason = "",
+    by: ByOrUser = "",
     wait: Wait = False,
     seconds: Seconds = 900,
 ) -> None:

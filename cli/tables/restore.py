@@ -11,7 +11,7 @@ from access.deployment.choice import find
 from access.deployment.deployment import Deployment
 from access.ingestions.shown_report import Concealment
 from cli.console import audit, terminal
-from cli.console.options import Seconds, Wait, Yes, confirm, named, since
+from cli.console.options import ByOrUser, Seconds, Wait, Yes, confirm, named, since
 from cli.tables.requested import follow
 from functions.adapters.s3 import contracts_of
 from functions.model.commits import MAIN
@@ -42,7 +42,7 @@ def restore(
     reason: Annotated[
         str, typer.Option(help="Reason, recorded in main's log. Only --dry-run needs none.")
     ] = "",
-    by: Annotated[str, typer.Option(help="Your name, recorded. Default: your user name.")] = "",
+    by: ByOrUser = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show the rows that come and go.")
     ] = False,

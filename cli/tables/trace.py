@@ -11,6 +11,7 @@ from access.ingestions.identify import identified
 from access.ingestions.undone import undone
 from cli.console import json_output, terminal
 from cli.console.options import AsJson
+from functions.adapters.all import Adapters
 from functions.model.ingestion import State
 from lakegate.errors import LakegateError
 
@@ -66,25 +67,27 @@ def _traced_rows(deployment: Deployment, table: str, where: str) -> list[dict[st
     # a second to import, which no other command waits for
     from access.evidence.trace import trace_rows
 
-    return [_document(deployment, table, each) for each in trace_rows(deployment, table, where)]
+    adapters = deployment.adapters()
+    return [_document(adapters, table, each) for each in trace_rows(deployment, table, where)]
 
 
 def _traced_file(deployment: Deployment, identity: str, row: int) -> list[dict[str, Any]]:
     from access.evidence.trace import OriginRows, trace_file
 
-    ingestion = identified(deployment.adapters().ledger, identity)
+    adapters = deployment.adapters()
+    ingestion = identified(adapters.ledger, identity)
     by_table = trace_file(deployment, ingestion, row)
     gone = [OriginRows("", 0, (), ingestion)]
     return [
-        _document(deployment, table, each)
+        _document(adapters, table, each)
         for table, rows in by_table.items()
         for each in rows or gone
     ]
 
 
-def _document(deployment: Deployment, table: str, origin: "OriginRows") -> dict[str, Any]:
+def _document(adapters: Adapters, table: str, origin: "OriginRows") -> dict[str, Any]:
     """Return the origin of some rows as JSON."""
-    adapters, one, commit = deployment.adapters(), origin.ingestion, origin.commit
+    one, commit = origin.ingestion, origin.commit
     return {
         "table": table,
         "rows": origin.rows,

@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from shlex import quote
-from typing import Any
 
 import altair as alt
 import streamlit as st
 
 from access.ingestions import outcomes
 from access.ingestions.shared_runs import wait_words
-from dashboard import actions, charts, formatting
+from dashboard import actions, charts, formatting, listing
 from dashboard.formatting import code, grid
 from dashboard.ingestion import Account, account, facts, head, rows, wrong_columns
 from dashboard.serve.session import Opened, named
@@ -52,13 +51,6 @@ def way(steps: Sequence[Step]) -> alt.Chart:
     )
 
 
-_COLOURS: Mapping[ShownState, Any] = {
-    ShownState.PUBLISHED: "green",
-    ShownState.REJECTED: "orange",
-    ShownState.ERRORED: "red",
-    ShownState.DISCARDED: "gray",
-    ShownState.SUPERSEDED: "gray",
-}
 _OPEN_CHECKS = 3  # whose rows are shown at once
 
 
@@ -83,7 +75,7 @@ def _head(known: Account) -> None:
     one = known.ingestion
     st.title(code(one.name), anchor=False)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.badge(outcomes.state(one), color=_COLOURS.get(ShownState.of(one), "blue"))
+        st.badge(outcomes.state(one), color=listing.colour(ShownState.of(one)))
         for table in one.tables:
             formatting.table(table, code(table), ":material/table:")
         if known.is_comparable:

@@ -204,6 +204,11 @@ class Ingestion:
         """Return the code of the reason for its final state, "" without one."""
         return self.reason.code if self.reason else ""
 
+    @property
+    def reason_text(self) -> str:
+        """Return the sentence of the reason for its final state, "" without one."""
+        return self.reason.message if self.reason else ""
+
     def by_whom(self, step: str) -> str:
         """Return ` by NAME` of who asked for a step that was done, "" if nobody gave a name."""
         at = self.times.get(step)

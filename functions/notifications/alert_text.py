@@ -257,8 +257,7 @@ def _recovery(ingestion: Ingestion) -> tuple[str, str]:
         )
         return f"Superseded: {name}", words
     if ingestion.state is State.IGNORED:
-        words = ingestion.reason.message if ingestion.reason else ""
-        return f"No longer needed: {name}", words
+        return f"No longer needed: {name}", ingestion.reason_text
     rows = f"{rows_of(ingestion)} on main"
     if approval:
         words = f"{rows}, approved by {approval.by}: {approval.reason}"
@@ -271,7 +270,7 @@ def _recovery(ingestion: Ingestion) -> tuple[str, str]:
 
 
 def _what_happened(ingestion: Ingestion) -> str:
-    reason = ingestion.reason.message if ingestion.reason else ""
+    reason = ingestion.reason_text
     is_told = one_line(reason) in failure_title(ingestion)
     lines = [
         *([] if is_told else [cut(escaped(reason), _REASON)]),

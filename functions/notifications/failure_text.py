@@ -36,7 +36,7 @@ def failure_title(ingestion: Ingestion) -> str:
     """
     table = cut(", ".join(ingestion.tables) or "no table", _LONGEST_NAME)
     head = one_line(f"{table}: {cut(ingestion.name, _LONGEST_NAME)} {ingestion.state}, ")
-    words = ingestion.reason.message if ingestion.reason else reason_code(ingestion)
+    words = ingestion.reason_text or reason_code(ingestion)
     first = words.strip().partition("\n")[0].partition("; ")[0]
     cause = one_line(first).rstrip(":.")
     end = "; gone from main" if is_gone(ingestion) else "; main unchanged"

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from signal import SIGINT, signal
+from signal import SIGINT, default_int_handler, getsignal, signal
 from subprocess import DEVNULL
 from tempfile import TemporaryDirectory
 from threading import current_thread, main_thread

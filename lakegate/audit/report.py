@@ -118,6 +118,11 @@ class Reason:
     code: str
     message: str
 
+    @property
+    def with_code(self) -> str:
+        """Return the sentence, and the code in parentheses."""
+        return f"{self.message} ({self.code})"
+
 
 @dataclass(frozen=True)
 class DataFile:
