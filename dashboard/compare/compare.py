@@ -13,7 +13,6 @@ import duckdb
 import pyarrow as pa
 
 from access.evidence.failing_rows import concealment
-from access.ingestions.shown_report import stored_contract
 from access.tables.file_rows import FileRows
 from dashboard.compare import counting, distribution
 from dashboard.compare.figures import (
@@ -118,7 +117,7 @@ def shown_columns(adapters: Adapters, ingestion: Ingestion, table: str) -> froze
     Both the contract at the time of the audit and the current one must allow it, as main's rows are
     current ones. No column if the contract allows no samples, is gone, or is unknown.
     """
-    key, version = stored_contract(ingestion, table)
+    key, version = _contract(ingestion, table)
     if not key:
         return frozenset()
     try:
@@ -134,4 +133,9 @@ def knows_contract(ingestion: Ingestion, table: str) -> bool:
 
     It is unknown if the ledger was rebuilt from the report alone.
     """
-    return bool(stored_contract(ingestion, table)[0])
+    return bool(_contract(ingestion, table)[0])
+
+
+def _contract(ingestion: Ingestion, table: str) -> tuple[str, str]:
+    tables = [part.table for part in ingestion.parts] or [table]
+    return dict(zip(tables, ingestion.contracts, strict=True)).get(table, ("", ""))
