@@ -64,8 +64,8 @@ _COMMANDS = {
 }
 _LOCAL = ("up", "down", "demo")
 _STOPPED = {
-    "drop": "Files listed above are ingested, and perhaps one more: see `lakegate runs`, then drop the"
-    " others.",
+    "drop": "Files listed above are ingested, and perhaps one more: `lakegate runs` tells. Drop the"
+    " others again.",
     "backfill": "What was copied is ingested: repeat the command to copy the rest.",
     "mend": "If an id is listed above, the mended file is ingested. Else repeat the command.",
     "change": "If an id is listed above, the change is requested: repeat it with that token.",

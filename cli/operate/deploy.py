@@ -70,8 +70,8 @@ class _Order:
         """Return the wanted state of the platform's stack."""
         chosen = {
             **emr.zones(self.site),
-            **database_key(self.site, self.chosen),
             **self.chosen,
+            **database_key(self.site, self.chosen),
             **emr.capacity(self.site, _defaults(), self.chosen),
             **database.parameter(self.site, self.chosen),
             **nessie.parameters(self.site, self.chosen),

@@ -27,7 +27,7 @@ _LONGEST = 100
 class AlreadyPublished(LakegateError):
     """Main has some of the ingestions already; `commits` maps their ids to the commits."""
 
-    def __init__(self, commits: Mapping[str, str]) -> None:
+    def __init__(self, commits: Mapping[str, Commit]) -> None:
         self.commits = commits
         super().__init__("ALREADY_PUBLISHED", f"on main already: {', '.join(sorted(commits))}")
 
@@ -103,6 +103,22 @@ class Published:
             updated_rows=self.updated_rows,
         )
 
+    def taken(self, ingestion: Ingestion) -> Ingestion:
+        """Return an ingestion with the run, the report and the rows of the published attempt.
+
+        It may have had another attempt since, whose audit then says nothing of what is on main.
+        """
+        is_same = ingestion.report_key == self.report
+        audit = ingestion.audit if is_same else AuditOutcome(duplicate_of=self.duplicate_of)
+        return ingestion.but(
+            report_key=self.report,
+            job_run=self.job_run,
+            audited_hash=self.audited_hash,
+            audit=self.counted(audit),
+            replaced=self.replaced,
+            parts=self.parts,
+        )
+
 
 def message(members: Sequence[Ingestion]) -> str:
     """Return the message of the commit that publishes the members: one line for main's log."""
@@ -160,13 +176,51 @@ def properties(members: Sequence[Ingestion]) -> dict[str, str]:
     members = sorted(members, key=landing)
     return {
         TABLE: ",".join(members[0].tables),
-        INGESTIONS: json.dumps([_document(_published(member)) for member in members]),
+        INGESTIONS: json.dumps([_document(as_published(member)) for member in members]),
     }
 
 
 def published(commit: Commit) -> tuple[Published, ...]:
     """Return the ingestions that a commit on main published; none for a commit by others."""
     return _all(commit.properties.get(INGESTIONS, "[]"))
+
+
+def as_published(ingestion: Ingestion) -> Published:
+    """Return an ingestion as the commit that publishes it names it."""
+    change, approval, mends = ingestion.change, ingestion.decisions.approval, ingestion.mends
+    return Published(
+        id=ingestion.id,
+        object=ingestion.landed.uri,
+        version=ingestion.landed.version,
+        rows=ingestion.audit.rows,
+        report=ingestion.report_key,
+        contract="" if ingestion.parts else "@".join(ingestion.terms.contract),
+        job_run=ingestion.job_run,
+        audited_hash=ingestion.audited_hash,
+        approved_by=ingestion.decisions.approved_by,
+        approved_because=approval.reason if approval else "",
+        despite=ingestion.decisions.despite,
+        duplicate_of=ingestion.audit.duplicate_of,
+        replaced=ingestion.replaced,
+        replaced_rows=ingestion.audit.replaced_rows,
+        updated_rows=ingestion.audit.updated_rows,
+        mode=ingestion.terms.write_mode if ingestion.terms.is_ordered else "",
+        kind="change" if change else "",
+        statement=change.statement if change else "",
+        token=change.token if change else "",
+        asked_by=change.by if change else "",
+        asked_because=change.message if change else "",
+        mends=mends.ingestion if mends else "",
+        mended_with=mends.file if mends else "",
+        mended_by=mends.by if mends else "",
+        parts=ingestion.parts,
+    )
+
+
+def as_taken(ingestion: Ingestion, commit: Commit) -> Ingestion:
+    """Return an ingestion as a commit on main published it, perhaps by an earlier attempt."""
+    (one,) = (each for each in published(commit) if each.id == ingestion.id)
+    return one.taken(ingestion)
 
 
 def is_ours(commit: Commit) -> bool:
@@ -209,7 +263,7 @@ def gains(commit: Commit) -> Counter[str]:
 
 def expected_gains(members: Sequence[Ingestion]) -> Counter[str]:
     """Return by how many rows each table grows when main takes the intent of the members."""
-    return _gains(members[0].tables, map(_published, members))
+    return _gains(members[0].tables, map(as_published, members))
 
 
 def _gains(tables: Iterable[str], published: Iterable[Published]) -> Counter[str]:
@@ -244,12 +298,12 @@ def require_unpublished(log: Iterable[Commit], ingestions: Sequence[Ingestion]) 
     """
     bases = {each.base_hash for each in ingestions}
     ids = {each.id for each in ingestions}
-    commits: dict[str, str] = {}
+    commits: dict[str, Commit] = {}
     for commit in log:
         bases.discard(commit.hash)
         if not bases:
             break
-        commits |= {each.id: commit.hash for each in published(commit) if each.id in ids}
+        commits |= {each.id: commit for each in published(commit) if each.id in ids}
     if commits:
         raise AlreadyPublished(commits)
 
@@ -275,34 +329,3 @@ def _read(document: dict[str, Any]) -> Published:
     arguments: dict[str, Any] = {name: frozen[name] for name in frozen.keys() & known}
     parts = tuple(BatchFile(**part) for part in arguments.pop("parts", ()))
     return Published(parts=parts, **arguments)
-
-
-def _published(ingestion: Ingestion) -> Published:
-    change, approval, mends = ingestion.change, ingestion.decisions.approval, ingestion.mends
-    return Published(
-        id=ingestion.id,
-        object=ingestion.landed.uri,
-        version=ingestion.landed.version,
-        rows=ingestion.audit.rows,
-        report=ingestion.report_key,
-        contract="" if ingestion.parts else "@".join(ingestion.terms.contract),
-        job_run=ingestion.job_run,
-        audited_hash=ingestion.audited_hash,
-        approved_by=ingestion.decisions.approved_by,
-        approved_because=approval.reason if approval else "",
-        despite=ingestion.decisions.despite,
-        duplicate_of=ingestion.audit.duplicate_of,
-        replaced=ingestion.replaced,
-        replaced_rows=ingestion.audit.replaced_rows,
-        updated_rows=ingestion.audit.updated_rows,
-        mode=ingestion.terms.write_mode if ingestion.terms.is_ordered else "",
-        kind="change" if change else "",
-        statement=change.statement if change else "",
-        token=change.token if change else "",
-        asked_by=change.by if change else "",
-        asked_because=change.message if change else "",
-        mends=mends.ingestion if mends else "",
-        mended_with=mends.file if mends else "",
-        mended_by=mends.by if mends else "",
-        parts=ingestion.parts,
-    )

@@ -81,11 +81,20 @@ def refuse_another_key(site: Site, chosen: Mapping[str, str]) -> None:
 def database_key(site: Site, chosen: Mapping[str, str]) -> dict[str, str]:
     """Return the key of Nessie's database: the one it was made with, the stage's for a new one.
 
-    RDS changes no database's key, so an older database keeps AWS's own.
+    RDS changes no database's key, so an older database keeps AWS's own. Raises LakegateError
+    KEY_IN_USE if the stage's file names another one than it has.
     """
     stack = site.stage.platform_stack
-    made = site.stacks.parameters(stack) if site.stacks.exists(stack) else None
-    return {DATABASE_KEY: chosen.get(KEY, "") if made is None else made.get(DATABASE_KEY, "")}
+    wanted = {DATABASE_KEY: chosen.get(KEY, ""), **chosen}
+    made = site.stacks.parameters(stack) if site.stacks.exists(stack) else wanted
+    key = made.get(DATABASE_KEY, "")
+    if chosen.get(DATABASE_KEY, key) != key:
+        has = f"is encrypted by {key}" if key else "has AWS's own key"
+        message = f"Nessie's database {has}, and RDS changes no database's key"
+        raise LakegateError(
+            "KEY_IN_USE", f"{message}\nTake {DATABASE_KEY} out of the stage's file."
+        )
+    return {DATABASE_KEY: key}
 
 
 def refuse_another_lake(site: Site, chosen: Mapping[str, str]) -> None:

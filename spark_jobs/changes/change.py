@@ -143,7 +143,7 @@ def _effect(
 ) -> Effect:
     """Return how many rows were added and removed, `moved` if that is known.
 
-    For a MERGE Spark counts them. Raises Permanent COUNT_MISMATCH.
+    For a MERGE Spark counts them. Raises Permanent COUNT_MISMATCH, Transient COUNTED_TWICE.
     """
     if isinstance(statement, Statement) and statement.is_merge:
         summary = iceberg.summary(after.table)

@@ -28,7 +28,7 @@ from spark_jobs.spark.session import add_catalog
 from spark_jobs.write.append import INGESTION, Opened, Target
 
 _PLACE = "_corrupt_record"  # a name that no column of a contract has
-_BEFORE = "unmerged"  # a catalog: the branch before its merge
+_BEFORE = "unmerged"  # begins a catalog's name: the branch before its merge
 _COUNTED = "spark.merge-into.num-target-rows-"
 _OUTCOMES = ("inserted", "updated", "deleted", "copied")
 # The setting by which commits of Spark SQL name an ingestion.
@@ -196,8 +196,9 @@ def _counted(run: Run, source: DataFrame, at: str, *, older_too: bool) -> tuple[
 
     It is a query of its own, in which no row counts twice.
     """
-    add_catalog(run.spark, _BEFORE, run.spec, at, run.token)
-    name = table_name(run.contract.table, _BEFORE)
+    before = f"{_BEFORE}_{at}"  # a session keeps a catalog as it first was
+    add_catalog(run.spark, before, run.spec, at, run.token)
+    name = table_name(run.contract.table, before)
     how = _Conditions.of(name, run.contract, older_too=older_too)
     rows = source.alias("s").join(run.spark.table(name), how.same, "left")
     is_there = F.expr(f"{name}.{quoted(run.contract.write_mode.key[0])} IS NOT NULL")

@@ -9,6 +9,7 @@ from tests.deploy.bare import ROOT, STAGE, Cloud
 from tests.deploy.calls import RECORD, recorded
 
 _ROLE = "deployer"
+_A_DAY_OF_WORK = 8 * 3600
 _NEVER_REFUSED = "sts:GetCallerIdentity"  # whatever the policies say
 
 
@@ -23,7 +24,9 @@ def session(cloud: Cloud) -> dict[str, str]:
         policy = found.resolve(found.resources[name]["Properties"]["PolicyDocument"])
         iam.put_role_policy(RoleName=_ROLE, PolicyName=name, PolicyDocument=json.dumps(policy))
     given = ministack.client("sts", cloud.at["ministack"]).assume_role(
-        RoleArn=f"arn:aws:iam::{ministack.ACCOUNT}:role/{_ROLE}", RoleSessionName="ann"
+        RoleArn=f"arn:aws:iam::{ministack.ACCOUNT}:role/{_ROLE}",
+        RoleSessionName="ann",
+        DurationSeconds=_A_DAY_OF_WORK,
     )["Credentials"]
     return {
         "AWS_ACCESS_KEY_ID": given["AccessKeyId"],
@@ -35,6 +38,7 @@ def session(cloud: Cloud) -> dict[str, str]:
 def assert_allowed_and_listed(cloud: Cloud) -> None:
     """Assert that no call of the deployer was refused, and that each action is on the list."""
     calls = [each for each in asked(cloud.home) if f":assumed-role/{_ROLE}/" in each["who"]]
+    assert "cloudformation:ExecuteChangeSet" in {each["action"] for each in calls}
     assert [(e["action"], e["resource"]) for e in calls if not e["allowed"]] == []
     listed = {call.action for call in recorded() if call.platform == "given"} | {_NEVER_REFUSED}
     assert {each["action"] for each in calls} <= listed, f"add them to {RECORD}"

@@ -370,7 +370,8 @@ def _every_run_is_recorded_once(deployment: Deployment) -> None:
     """Raise AssertionError unless main's tables of history have the records of each run, once.
 
     A report written after EMR declared its run over may be too late to be recorded. So may one of
-    whose files upkeep deleted some, while a restored main did not name them.
+    whose files upkeep deleted some, while a restored main did not name them. Where main took an
+    earlier attempt after it had failed, that may be recorded as not published.
     """
     gone = deleted(deployment)
     expected: Counter[str] = Counter()
@@ -380,9 +381,12 @@ def _every_run_is_recorded_once(deployment: Deployment) -> None:
             continue
         _, id_, attempt = parse_report_key(key)
         now = deployment.ledger.get(id_)
-        published = (now.state, now.attempt) == (State.PUBLISHED, attempt)
+        published = now.state is State.PUBLISHED and now.report_key == key
         paths = list(_records(deployment, key))
         is_late = key in deployment.late or not gone.isdisjoint(paths)
+        if published and attempt < now.attempt:
+            is_late = True
+            late.update(f"{path}|False" for path in paths)
         (late if is_late else expected).update(f"{path}|{published}" for path in paths)
     tables = (deployment.catalog.table("main", table.name) for table in TABLES)
     files = (file for table in tables if table for file in table.files)

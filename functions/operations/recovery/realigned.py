@@ -50,17 +50,11 @@ def _again(now: Ingestion, at: str, head: str, *, pinned: bool) -> Ingestion:
 
 def _adopted(now: Ingestion, at: str, commit: Commit, one: Published) -> Ingestion:
     """Return it as published by an earlier attempt, whose commit main has again."""
-    return now.step(
+    return one.taken(now).step(
         State.PUBLISHED.value,
         at,
         state=State.PUBLISHED,
         merge_hash=commit.hash,
-        report_key=one.report,
-        job_run=one.job_run,
-        audited_hash=one.audited_hash,
-        audit=one.counted(now.audit),
-        replaced=one.replaced,
-        parts=one.parts,
         group=(),
         decisions=replace(now.decisions, discarded=False, branches_to_delete={}),
         superseded_by="",

@@ -120,7 +120,7 @@ def strays(adapters: Adapters) -> Iterator[str]:
 def _runs(adapters: Adapters, ended: Sequence[Ingestion]) -> list[Run]:
     """Return the ingestions' runs that are not recorded and left a report."""
     due = {
-        report_key(each.table, each.id, attempt): each.attempt == attempt
+        (key := report_key(each.table, each.id, attempt)): key == each.report_key
         and each.state is State.PUBLISHED
         for each in ended
         for attempt in range(each.recorded + 1, each.attempt + 1)

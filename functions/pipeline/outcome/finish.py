@@ -7,9 +7,9 @@ from typing import Any
 
 from functions.adapters.all import Adapters
 from functions.model import steps
-from functions.model.commits import NotOnMain, Tip
+from functions.model.commits import Commit, NotOnMain, Tip
 from functions.model.ingestion import ALERTED, Ingestion, State
-from functions.model.merge_commit import commit_of
+from functions.model.merge_commit import as_published, as_taken, commit_of
 from functions.model.messages.alert import Alert, Kind
 from functions.model.messages.announcement import announcements
 from functions.notifications.alert_text import alert, duplicate, overdue, recovered, warned
@@ -24,6 +24,7 @@ from lakegate.job.landing import branch_name, fresh_branch
 
 # Characters that the ledger keeps of a reason: one item has 400 KB at most.
 _LONGEST, _LONGEST_CODE = 5_000, 100
+_TRIES = 5  # to record what main took, while others save its end
 
 
 def end(
@@ -51,21 +52,42 @@ def end_published(adapters: Adapters, members: Sequence[Ingestion], merge_hash: 
     end = {"state": State.PUBLISHED, "merge_hash": merge_hash, "announced": False}
     ended = [member.step("published", at, **end) for member in members]
     saved = adapters.ledger.save_each(ended)
-    if moved := {each.id for each in members} - {each.id for each in saved}:
-        now = adapters.ledger.together(sorted(moved))
-        given_up = [each for each in now if each.ended and "published" not in each.times]
-        saved += adapters.ledger.save_each([_taken(each, at, end) for each in given_up])
+    for _ in range(_TRIES):
+        given_up = _given_up(adapters, members, saved)
+        saved += adapters.ledger.save_each([_taken(*each, at, end) for each in given_up])
+        if not given_up:
+            break
     count_files("Published", [each.tables for each in saved])
     logger.info("published", extra={"ingestions": [each.id for each in saved], "as": merge_hash})
     first = next((each for each in saved if each.id == members[0].id), None)
     return first or adapters.ledger.get(members[0].id)
 
 
-def _taken(given_up: Ingestion, at: str, end: Mapping[str, Any]) -> Ingestion:
-    """Return what ended otherwise as published; people hear that it is."""
+def _given_up(
+    adapters: Adapters, members: Sequence[Ingestion], saved: Sequence[Ingestion]
+) -> list[tuple[Ingestion, Ingestion]]:
+    """Return the members that ended otherwise meanwhile, each as it is now and as main took it."""
+    moved = {each.id: each for each in members if each.id not in {one.id for one in saved}}
+    now = adapters.ledger.together(sorted(moved)) if moved else []
+    turn = "published"  # whose time tells an end that came after main took it
+    return [
+        (each, moved[each.id])
+        for each in now
+        if each.ended and each.times.get(turn) == moved[each.id].times.get(turn)
+    ]
+
+
+def _taken(given_up: Ingestion, member: Ingestion, at: str, end: Mapping[str, Any]) -> Ingestion:
+    """Return what ended otherwise as published as the member was; people hear that it is."""
     decisions = replace(given_up.decisions, discarded=False, branches_to_delete={})
     changes = {"reason": None, "superseded_by": "", "alerted": False, "cleaned": False}
-    return given_up.step("published", at, decisions=decisions, **changes, **end)
+    published = as_published(member).taken(given_up)
+    return published.step("published", at, decisions=decisions, **changes, **end)
+
+
+def end_taken(adapters: Adapters, ingestion: Ingestion, commit: Commit) -> Ingestion:
+    """Record as published what main has taken by that commit, perhaps of an earlier attempt."""
+    return end_published(adapters, [as_taken(ingestion, commit)], commit.hash)
 
 
 def end_if_merged(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
@@ -74,7 +96,7 @@ def end_if_merged(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
         commit = commit_of(adapters.catalog.log(), ingestion)
     except NotOnMain:
         return None
-    return end_published(adapters, [ingestion], commit.hash)
+    return end_taken(adapters, ingestion, commit)
 
 
 def finish(adapters: Adapters, ingestion: Ingestion) -> Ingestion:

@@ -22,7 +22,7 @@ from functions.adapters.ledger.notes import Moved
 from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion
 from functions.model.merge_commit import AlreadyPublished, require_unpublished
-from functions.pipeline.outcome.finish import end_published, finish_published
+from functions.pipeline.outcome.finish import end_taken, finish_published
 from functions.pipeline.publication.retry import run_all_again
 from functions.pipeline.start.contracts import current_requirements
 from functions.telemetry import logger
@@ -101,7 +101,7 @@ def settle_published(
     """
     members = adapters.ledger.leave(members)
     for member in (m for m in members if m.id in merged.commits):
-        published = end_published(adapters, [member], merged.commits[member.id])
+        published = end_taken(adapters, member, merged.commits[member.id])
         if member is not members[0]:
             finish_published(adapters, published)
     if others := [member for member in members if member.id not in merged.commits]:

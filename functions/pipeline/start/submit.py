@@ -7,7 +7,7 @@ from functions.adapters.all import Adapters
 from functions.model import queueing
 from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import AlreadyPublished, require_unpublished
-from functions.pipeline.outcome.finish import delete_replaced, end, end_if_merged, end_published
+from functions.pipeline.outcome.finish import delete_replaced, end, end_if_merged, end_taken
 from functions.pipeline.outcome.reports import report_of
 from functions.pipeline.outcome.restorations import require_unmoved
 from functions.pipeline.outcome.takeovers import require_takeable
@@ -145,7 +145,7 @@ def _create_branch(adapters: Adapters, known: Ingestion) -> Ingestion:
         try:
             require_unpublished(adapters.catalog.log(), [known])
         except AlreadyPublished as merged:
-            return end_published(adapters, [known.but(branch=branch)], merged.commits[known.id])
+            return end_taken(adapters, known.but(branch=branch), merged.commits[known.id])
     branched = known.step(
         "branched",
         adapters.now(),

@@ -27,7 +27,7 @@ from functions.model.ingestion import Ingestion, State
 from functions.model.intent import Intent
 from functions.model.merge_commit import AlreadyPublished, require_unpublished
 from functions.pipeline.outcome.audit_history import take_late
-from functions.pipeline.outcome.finish import end_published
+from functions.pipeline.outcome.finish import end_taken
 from functions.pipeline.outcome.reports import report_of, reports_at
 from functions.pipeline.publication.duplicates import earlier
 from functions.pipeline.publication.fresh_branch import run_unpublished_again
@@ -164,7 +164,7 @@ def _record_single(
         _require_new(adapters, [waiting])
     except AlreadyPublished as merged:
         named = _with_branch(waiting, report, run) if report else waiting  # to be deleted
-        return [end_published(adapters, [named], merged.commits[waiting.id])]
+        return [end_taken(adapters, named, merged.commits[waiting.id])]
     if report is None:  # or nobody can read it
         failed = replace(run, state=RunState.FAILED)
         return [record_verdict(adapters, waiting.but(job_run=run.id), failed)]

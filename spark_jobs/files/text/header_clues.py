@@ -47,7 +47,9 @@ def _encoding(names: Sequence[str], own: str, declared: frozenset[str]) -> Itera
     if any("\ufffd" in name for name in names):
         remedy = " (set options: {encoding: Windows-1252}, or its own)" if own == "UTF-8" else ""
         yield f"the header is not in {own}, the contract's encoding{remedy}"
-    elif _hits([_as_utf_8(name, own) for name in names], declared) > _hits(names, declared):
+        return
+    again = names if own == "UTF-8" else [_as_utf_8(name, own) for name in names]
+    if _hits(again, declared) > _hits(names, declared):
         yield f"the header is in UTF-8, not in {own} (set options: {{encoding: UTF-8}})"
 
 

@@ -249,7 +249,7 @@ def test_every_character_is_printed_whatever_the_locale() -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("drop", "Stopped. Only files listed above are ingested"),
+        ("drop", "Stopped. Files listed above are ingested, and perhaps one more"),
         ("query", "Stopped.\n"),
         ("other", "run the command again"),
     ],

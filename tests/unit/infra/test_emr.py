@@ -175,7 +175,6 @@ _TOO_LITTLE = [
         "SharedMaximumCpu is '3': it must be 4 at least, for drivers and executors of 2 shared",
     ),
     ({"SharedMaximumMemory": "15"}, "SharedMaximumMemory is '15': it must be 16 at least"),
-    ({"SharedConcurrentRuns": "3"}, "SharedMaximumCpu is '5': it must be 6 at least"),
     ({"SharedMaximumCpu": "5", "WarmDrivers": "4"}, "SharedMaximumCpu is '5': it must be 6"),
     (
         {"SharedRuns": "0", "WarmDrivers": "3", "SharedMaximumCpu": "2"},

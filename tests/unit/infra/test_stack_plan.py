@@ -85,6 +85,8 @@ def test_a_database_keeps_the_key_that_it_was_made_with(site: Site, made: dict[s
     deployed(site, _STAGE.platform_stack, **made)
     kept = {"DatabaseKeyArn": made.get("DatabaseKeyArn", "")}
     assert database_key(site, {"KmsKeyArn": "ours"}) == kept
+    with pytest.raises(LakegateError, match="out of the stage's file"):
+        database_key(site, {"DatabaseKeyArn": "another"})
 
 
 def test_a_stage_keeps_a_lake_of_its_own(site: Site) -> None:

@@ -244,6 +244,7 @@ def test_what_main_took_needs_no_contract_any_more(deployment: Scenario) -> None
     deployment.journal.strike("ledger.save", Fault(lambda: deployment.merge_late([audited])))
     ended = deployment.publish(audited)
     assert (ended.state, ended.reason) == (State.PUBLISHED, None)
+    assert facts(ended) == facts(audited)
     assert deployment.on_main(first) == [True]
 
 
@@ -258,7 +259,13 @@ def test_a_replay_of_what_is_on_main_publishes_nothing(deployment: Scenario) -> 
     late = deployment.merge_late([first])
     ended = deployment.replay(failed).ingestion
     assert (ended.state, ended.merge_hash) == (State.PUBLISHED, late)
+    assert facts(ended) == facts(first)
     assert deployment.on_main(first) == [True]
+
+
+def facts(ingestion: Ingestion) -> tuple[object, ...]:
+    """Return what later versions, retractions and the history go by."""
+    return ingestion.report_key, ingestion.job_run, ingestion.audited_hash, ingestion.audit.rows
 
 
 def test_members_on_main_end_and_the_others_run_again(deployment: Scenario) -> None:
