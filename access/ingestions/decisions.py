@@ -12,7 +12,7 @@ from functions.operations.decisions.cause import waiting, waiting_with
 from lakegate.errors import LakegateError
 from lakegate.job.landing import ID_PART
 
-if TYPE_CHECKING:  # it imports Nessie's library: a second that help does not need
+if TYPE_CHECKING:  # it imports AWS's library: a second that help does not need
     from functions.operations.decisions.failed import Outcome
 
 _ID = re.compile(f"[0-9a-f]{{{ID_PART},32}}")  # a shorter one may be a word, such as facade

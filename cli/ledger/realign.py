@@ -13,7 +13,7 @@ from functions.model.ingestion import Ingestion
 from functions.operations.recovery.realign_plan import Kind
 from lakegate.text import count
 
-if TYPE_CHECKING:  # it imports Nessie's library: a second that help does not need
+if TYPE_CHECKING:  # it imports AWS's library: a second that help does not need
     from functions.operations.recovery.realign import Done, Realigned
 
 _TEXTS = {

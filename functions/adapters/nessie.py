@@ -234,9 +234,7 @@ class Catalog:
         Raises UnknownBranch, _Exists, _NoContent, and Transient for all else, such as TokenRefused.
         """
         try:
-            answer = self._session.request(
-                method, self._v2 + path, timeout=_TIMEOUT, verify=trust.bundle(), **arguments
-            )
+            answer = self._answer(method, self._v2 + path, **arguments)
             if answer.ok:
                 return dict(answer.json())
         except requests.ConnectionError as error:
@@ -250,6 +248,20 @@ class Catalog:
         if answer.status_code == 403:
             raise forbidden(self._bearer.name, _field(answer, "message"))
         raise _refusal(answer)
+
+    def _answer(self, method: str, url: str, **arguments: Any) -> requests.Response:
+        """Return the answer; read once more where the kept connection was closed meanwhile.
+
+        A load balancer closes it after a minute, which a frozen function does not notice. What
+        changes something is sent after a read, so on an open connection.
+        """
+        more = {"timeout": _TIMEOUT, "verify": trust.bundle(), **arguments}
+        try:
+            return self._session.request(method, url, **more)
+        except requests.ConnectionError:
+            if method != "GET":
+                raise
+            return self._session.request(method, url, **more)
 
 
 class _NoContent(LakegateError):
@@ -278,7 +290,8 @@ def _refusal(answer: requests.Response) -> LakegateError:
         return _Exists("BRANCH_EXISTS", detail)
     if code == "REFERENCE_NOT_FOUND":  # unlike a proxy's 404
         return UnknownBranch("UNKNOWN_BRANCH", detail)
-    return Transient("CATALOG_REFUSED", f"Nessie answered {answer.status_code}: {detail}")
+    code = "CATALOG_UNAVAILABLE" if answer.status_code >= 500 else "CATALOG_REFUSED"
+    return Transient(code, f"Nessie answered {answer.status_code}: {detail}")
 
 
 def _put(namespace: str) -> dict[str, Any]:
