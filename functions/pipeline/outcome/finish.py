@@ -54,9 +54,9 @@ def end_published(adapters: Adapters, members: Sequence[Ingestion], merge_hash: 
     saved = adapters.ledger.save_each(ended)
     for _ in range(_TRIES):
         given_up = _given_up(adapters, members, saved)
-        saved += adapters.ledger.save_each([_taken(*each, at, end) for each in given_up])
         if not given_up:
             break
+        saved += adapters.ledger.save_each([_taken(*each, at, end) for each in given_up])
     count_files("Published", [each.tables for each in saved])
     logger.info("published", extra={"ingestions": [each.id for each in saved], "as": merge_hash})
     first = next((each for each in saved if each.id == members[0].id), None)

@@ -1,6 +1,6 @@
 import os
 from concurrent.futures import ThreadPoolExecutor
-from signal import SIGINT, getsignal
+from signal import SIGINT, default_int_handler, getsignal, signal
 
 import pytest
 
@@ -10,6 +10,7 @@ from infra.local.contract_test import interrupted_later
 def test_a_ctrl_c_waits_until_java_has_started() -> None:
     """What must end before an interruption ends, and Ctrl-C works as before after it."""
     before, done = getsignal(SIGINT), []
+    signal(SIGINT, default_int_handler)  # a test's process may ignore it
 
     @interrupted_later()
     def started() -> None:
@@ -18,7 +19,24 @@ def test_a_ctrl_c_waits_until_java_has_started() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         started()
-    assert (done, getsignal(SIGINT)) == (["started"], before)
+    now = signal(SIGINT, before)
+    assert (done, now) == (["started"], default_int_handler)
+
+
+def test_a_second_ctrl_c_ends_what_hangs() -> None:
+    """A Java that does not come up can be given up by whoever waits for it."""
+    before, done = signal(SIGINT, default_int_handler), []
+
+    @interrupted_later()
+    def hanging() -> None:
+        for _ in range(2):
+            os.kill(os.getpid(), SIGINT)
+            done.append("more")
+
+    with pytest.raises(KeyboardInterrupt):
+        hanging()
+    signal(SIGINT, before)
+    assert done == ["more"]
 
 
 def test_a_thread_that_nothing_interrupts_starts_java_too() -> None:
