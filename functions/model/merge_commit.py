@@ -119,6 +119,16 @@ class Published:
             parts=self.parts,
         )
 
+    def adopted(self, ingestion: Ingestion) -> Ingestion:
+        """Return the same of one that ended otherwise: what was due at that end is due anew."""
+        return self.taken(ingestion).but(
+            decisions=replace(ingestion.decisions, discarded=False, branches_to_delete={}),
+            superseded_by="",
+            alerted=False,
+            announced=False,
+            cleaned=False,
+        )
+
 
 def message(members: Sequence[Ingestion]) -> str:
     """Return the message of the commit that publishes the members: one line for main's log."""

@@ -128,10 +128,8 @@ def capacity(site: Site, defaults: Mapping[str, str], chosen: Mapping[str, str])
 
 def _worker(known: Mapping[str, str]) -> tuple[int, int]:
     """Return the vCPUs of an own run's worker, and its gigabytes; a tenth comes to the JVM's."""
-    cores, jvm = (
-        _number(known, "JobWorkerCores", 1),
-        int(known["JobWorkerMemory"].removesuffix("g")),
-    )
+    cores = _number(known, "JobWorkerCores", 1)
+    jvm = int(known["JobWorkerMemory"].removesuffix("g"))
     return cores, rounded(cores, jvm * 11 / 10)
 
 

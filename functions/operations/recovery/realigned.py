@@ -1,7 +1,5 @@
 """Change an ingestion as realign decided."""
 
-from dataclasses import replace
-
 from functions.model.audit_outcome import AuditOutcome
 from functions.model.commits import Commit
 from functions.model.ingestion import SET_BACK, Ingestion, State
@@ -50,15 +48,5 @@ def _again(now: Ingestion, at: str, head: str, *, pinned: bool) -> Ingestion:
 
 def _adopted(now: Ingestion, at: str, commit: Commit, one: Published) -> Ingestion:
     """Return it as published by an earlier attempt, whose commit main has again."""
-    return one.taken(now).step(
-        State.PUBLISHED.value,
-        at,
-        state=State.PUBLISHED,
-        merge_hash=commit.hash,
-        group=(),
-        decisions=replace(now.decisions, discarded=False, branches_to_delete={}),
-        superseded_by="",
-        alerted=False,
-        announced=False,
-        cleaned=False,
-    )
+    end = {"state": State.PUBLISHED, "merge_hash": commit.hash, "group": ()}
+    return one.adopted(now).step(State.PUBLISHED.value, at, **end)

@@ -79,10 +79,7 @@ def _given_up(
 
 def _taken(given_up: Ingestion, member: Ingestion, at: str, end: Mapping[str, Any]) -> Ingestion:
     """Return what ended otherwise as published as the member was; people hear that it is."""
-    decisions = replace(given_up.decisions, discarded=False, branches_to_delete={})
-    changes = {"reason": None, "superseded_by": "", "alerted": False, "cleaned": False}
-    published = as_published(member).taken(given_up)
-    return published.step("published", at, decisions=decisions, **changes, **end)
+    return as_published(member).adopted(given_up).step("published", at, reason=None, **end)
 
 
 def end_taken(adapters: Adapters, ingestion: Ingestion, commit: Commit) -> Ingestion:
