@@ -25,7 +25,7 @@ from spark_jobs.lake.storage import Storage
 from spark_jobs.spark import iceberg
 from spark_jobs.spark.iceberg import table_name
 from spark_jobs.spark.session import open_session
-from spark_jobs.write.append import append_counted, open_table
+from spark_jobs.write.append import Opened, append_counted, open_table
 from spark_jobs.write.replacing import merged_rows, put
 from tests.services import fresh_session
 from tests.spark.conftest import Job, parquet
@@ -89,17 +89,23 @@ def source(spark: SparkSession, marker: Path) -> Source:
     return Source(losing_once(rows, marker), (), 100)
 
 
-def test_rows_that_are_read_twice_are_counted_once(job: Job, table: str, tmp_path: Path) -> None:
-    """Where an executor is lost with rows of a partitioned table, counts and measures are exact."""
-    text, marker = contract_of(_COLUMNS, (), table, quarantine=_LIMITS), tmp_path / "lost"
+def on_branch(job: Job, text: str, table: str) -> tuple[Run, Branch, Opened]:
+    """Return a run that has written nothing yet, its branch, and the table on that."""
     spec = job.spec(job.services.land("tests/lost", b"x"), text, table)
     fresh_session(job.warm_spark)
     token = Storage.connect(spec).nessie_token()
     spark, contract = open_session(spec, token), parse(text, "a test")
     branch = Branch(spec.nessie_uri, spec.branch, token)
     opened = open_table(spark, spec, branch, contract)
-    file = source(spark, marker)
-    run, counted, measured = append_counted(spec, branch, file, contract, opened)
+    return Run(spark, spec, token, contract, opened.table, ()), branch, opened
+
+
+def test_rows_that_are_read_twice_are_counted_once(job: Job, table: str, tmp_path: Path) -> None:
+    """Where an executor is lost with rows of a partitioned table, counts and measures are exact."""
+    text, marker = contract_of(_COLUMNS, (), table, quarantine=_LIMITS), tmp_path / "lost"
+    empty, branch, opened = on_branch(job, text, table)
+    file = source(empty.spark, marker)
+    run, counted, measured = append_counted(empty.spec, branch, file, empty.contract, opened)
     assert marker.exists()
     assert (counted.read, counted.quarantined, run.written) == (100, 10, 90)
     assert [each.value for each in measured.values()] == [10]
@@ -152,19 +158,14 @@ def test_merged_rows_that_are_counted_twice_are_told_once(job: Job, table: str) 
         {"name": "day", "logicalType": "date", "partitioned": True},
     ]
     text = contract_of(columns, (), table, **_SETTINGS)
-    spec = job.spec(job.services.land("tests/merged", b"x"), text, table)
-    fresh_session(job.warm_spark)
-    token = Storage.connect(spec).nessie_token()
-    spark, contract = open_session(spec, token), parse(text, "a test")
-    branch = Branch(spec.nessie_uri, spec.branch, token)
-    opened = open_table(spark, spec, branch, contract)
-    run = Run(spark, spec, token, contract, opened.table, ())
+    run, branch, opened = on_branch(job, text, table)
+    spark, name = run.spark, run.spec.ingestion
     there = rows(spark, 0, 1000, "IF(id > 900, 10, 1)")
-    first, _ = put(run, there, opened, branch, spec.ingestion)
+    first, _ = put(run, there, opened, branch, name)
     second = replace(opened, at=first)
     changes = rows(in_small_steps(spark), 500, 1500, "IF(id % 10 = 0, 7, 5)")
     with losing_merged_rows(spark) as lost:
-        _, effect = put(run, changes, second, branch, spec.ingestion)
+        _, effect = put(run, changes, second, branch, name)
     assert lost.is_set()
     told = (effect.added, effect.removed, effect.updated)
     merged = iceberg.find_iceberg_table(spark, table_name(table))
